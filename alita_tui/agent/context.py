@@ -34,7 +34,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.ports.memory import OWN_WORDS
 from alita_tui.spine.ports.models import Message
-from alita_tui.view.feedback import feedback_told
+from alita_tui.view.feedback import feedback_for_agent
 
 RECALLED_HEAD = "From earlier tasks, for what it is worth:"
 """Prefix of recalled memories."""
@@ -255,7 +255,7 @@ class Conversation:
                 note = f"{name} v{version} does not run any more: its server {server} changed it"
                 self._person(f"{note}, and a person has to approve it again. Do without it.")
             case e.FeedbackGiven(by="person"):
-                self._person(feedback_told(event))
+                self._person(feedback_for_agent(event))
             case e.Interrupted(text=text) if text:
                 self._person(f"The person cut your reply off. It had said: {text}")
             case e.TaskFinished(outcome="parked" | "budget"):

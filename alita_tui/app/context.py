@@ -209,12 +209,12 @@ class AppContext:
     def library(self) -> ToolLibrary:
         """The library of tools."""
         from alita_tui.app.encoding import finder
-        from alita_tui.registry.described import kind_of_library
+        from alita_tui.registry.described import library_factory
         from alita_tui.store.approvals import AuditedApprovals
 
         audited, paths = AuditedApprovals(self.audit), self.paths
-        kind = kind_of_library(self.described)
-        return kind(self.tool_documents, paths.mcp_box, now, approvals=audited, finder=finder(self))
+        create_library = library_factory(self.described)
+        return create_library(self.tool_documents, paths.mcp_box, now, approvals=audited, finder=finder(self))
 
     @cached_property
     def tool_documents(self) -> DocumentTable:

@@ -206,7 +206,7 @@ def _approve(app: AppContext, digests: frozenset[str]) -> bool:
 def _verdict(app: AppContext, approval_id: str) -> Verdict | None:
     from alita_tui.app.identity import me
     from alita_tui.view.queries import build_of
-    from alita_tui.view.risk import names_of, risks
+    from alita_tui.view.risk import names_to_accept, risks
 
     parked, history = app.inbox.show(approval_id)
     view = build_of(history, parked.build_id)
@@ -216,7 +216,7 @@ def _verdict(app: AppContext, approval_id: str) -> Verdict | None:
     return e.Verdict(
         decision="approved",
         reason="these very bytes were approved before in the home that runs this evaluation",
-        accepted=tuple(names_of(risks(view, attempt))),
+        accepted=tuple(names_to_accept(risks(view, attempt))),
         by=me(),
         via="cli",
     )

@@ -18,7 +18,7 @@ from alita_tui.spine.errors import RegistryError, RequirementsError, UsageError
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
-    from alita_tui.mcp_box.handing.portable import Handed
+    from alita_tui.mcp_box.handing.portable import PortableTool
     from alita_tui.spine.ports.memory import Remembered
 
 _SCRIPT = 0o755
@@ -26,12 +26,12 @@ _FILE = 0o644
 _UV_SECONDS = 300.0
 
 
-def handed(app: AppContext, name: str) -> Handed:
+def handed(app: AppContext, name: str) -> PortableTool:
     """Return a tool to be exported, without the secrets that are known here.
 
     Raise RegistryError for a tool that does not run, UsageError for one that holds a secret or needs alita, StoreError.
     """
-    from alita_tui.mcp_box.handing.portable import Handed, check_portable
+    from alita_tui.mcp_box.handing.portable import PortableTool, check_portable
     from alita_tui.registry.tool_files import manifest
 
     record = app.library.get(name)
@@ -39,7 +39,7 @@ def handed(app: AppContext, name: str) -> Handed:
     record = without_secrets(app, record, what="It is not handed over")
     draft, redactor = record.draft, app.redactor()
     needs = tuple(need.query for need in reversed(app.library.needs_met(str(draft.name))))
-    return Handed(
+    return PortableTool(
         record=record,
         manifest=redactor.value(manifest(record)),
         needs=redactor.value(tuple(dict.fromkeys(needs))),

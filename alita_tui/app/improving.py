@@ -23,7 +23,7 @@ from alita_tui.spine.ports.builds import FailedCall
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
-    from alita_tui.registry.proposals import Known, Proposal
+    from alita_tui.registry.proposals import Proposal, ToolFacts
 
 _MOST_CALLS = 60
 _NOT_ITS_FAULT: tuple[e.TaskOutcome, ...] = ("sandbox", "interrupted")
@@ -154,7 +154,7 @@ def unused(granted: Capabilities, requests: Sequence[e.BrokerAnswered]) -> tuple
     return tuple(item for item in items if item not in used)
 
 
-async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = True) -> tuple[Known, ...]:
+async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = True) -> tuple[ToolFacts, ...]:
     """Return what is known about the running tools, by default all; with `faults` a fault database is asked.
 
     Similar tools are compared by running them. Raises UsageError for an unknown name.
@@ -170,7 +170,7 @@ async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = T
             hint="`alita tools list` shows the library.",
         )
     recorded = await asyncio.to_thread(records, app)
-    known_tools: list[Known] = []
+    known_tools: list[ToolFacts] = []
     for bare in chosen:
         if names and bare.draft.name not in names:
             continue
@@ -187,9 +187,9 @@ async def gather(app: AppContext, names: Sequence[str] = (), *, faults: bool = T
     return tuple([await _with_faults(app, tool) for tool in known_tools])
 
 
-async def _with_twins(app: AppContext, known_tools: list[Known]) -> list[Known]:
+async def _with_twins(app: AppContext, known_tools: list[ToolFacts]) -> list[ToolFacts]:
     """Add to each tool those that do nearly the same; without a sandbox nothing is compared."""
-    from alita_tui.registry.proposals import Twins
+    from alita_tui.registry.proposals import SimilarTool
     from alita_tui.spine.errors import SandboxUnavailable
     from alita_tui.toolsmith.checks.case import CouldNotRun
     from alita_tui.toolsmith.checks.workbench import Workbench
@@ -198,7 +198,7 @@ async def _with_twins(app: AppContext, known_tools: list[Known]) -> list[Known]:
     near = await asyncio.to_thread(_near, app, known_tools, comparable)
     if not near:
         return known_tools
-    twins: defaultdict[str, list[Twins]] = defaultdict(list)
+    twins: defaultdict[str, list[SimilarTool]] = defaultdict(list)
     sandbox = app.sandbox("improve")
     try:
         bench = Workbench(sandbox, app.limits)
@@ -206,8 +206,12 @@ async def _with_twins(app: AppContext, known_tools: list[Known]) -> list[Known]:
             with suppress(CouldNotRun):
                 same, probes = await kinship(bench, first, second)
                 if same >= _NEARLY * probes > 0:
-                    twins[first.draft.name].append(Twins(near=second, same=same, probes=probes))
-                    twins[second.draft.name].append(Twins(near=first, same=same, probes=probes))
+                    twins[first.draft.name].append(
+                        SimilarTool(record=second, same_answers=same, probes=probes)
+                    )
+                    twins[second.draft.name].append(
+                        SimilarTool(record=first, same_answers=same, probes=probes)
+                    )
     except SandboxUnavailable:
         return known_tools
     finally:
@@ -216,7 +220,7 @@ async def _with_twins(app: AppContext, known_tools: list[Known]) -> list[Known]:
 
 
 def _near(
-    app: AppContext, known_tools: list[Known], comparable: Callable[[ToolDraft, ToolDraft], bool]
+    app: AppContext, known_tools: list[ToolFacts], comparable: Callable[[ToolDraft, ToolDraft], bool]
 ) -> list[tuple[ToolRecord, ToolRecord]]:
     """Return the pairs that are most alike by their descriptions and take the same arguments, a few of them."""
     records = {
@@ -239,9 +243,9 @@ def _near(
     return [(records[first], records[second]) for first, second in best]
 
 
-def _known_tool(app: AppContext, record: ToolRecord, recorded: Record) -> Known:
+def _known_tool(app: AppContext, record: ToolRecord, recorded: Record) -> ToolFacts:
     from alita_tui.registry.callers import callers_of
-    from alita_tui.registry.proposals import Known
+    from alita_tui.registry.proposals import ToolFacts
 
     library, name = app.library, record.draft.name
     behind = tuple(
@@ -249,7 +253,7 @@ def _known_tool(app: AppContext, record: ToolRecord, recorded: Record) -> Known:
         for grant in tool_grants(record.granted)
         if (current := library.current(grant.name)) is not None and current != grant.version
     )
-    return Known(
+    return ToolFacts(
         record=record,
         track=library.track(name, record.version),
         reliability=library.reliability(name, record.version),
@@ -263,7 +267,7 @@ def _known_tool(app: AppContext, record: ToolRecord, recorded: Record) -> Known:
     )
 
 
-async def _with_faults(app: AppContext, tool: Known) -> Known:
+async def _with_faults(app: AppContext, tool: ToolFacts) -> ToolFacts:
     """Add the known faults of a tool's packages; none if they cannot be looked up."""
     from alita_tui.registry.proposals import faults_by_name
     from alita_tui.sandbox.faults import FaultDatabase

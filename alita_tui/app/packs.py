@@ -11,7 +11,7 @@ import msgspec
 from alita_tui.app.context import AppContext
 from alita_tui.app.handing import without_secrets
 from alita_tui.events import Lock, Source, ToolDraft, ToolRecord, Value
-from alita_tui.registry.packs import LARGEST, SIGNED_AS, Evidence, Pack, Packed, pack, read, written
+from alita_tui.registry.packs import LARGEST, SIGNED_AS, Evidence, Pack, Packed, archive_bytes, pack, read
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import named_tools, tool_grants
 from alita_tui.spine.history import of_kind
@@ -64,7 +64,7 @@ def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str,
         tools.append((record, redactor.value(evidence)))
     manifest, files = pack(path.stem, tools)
     signature = app.audit.signed(SIGNED_AS, manifest)
-    data = written(manifest, files, app.audit.reading().public, signature)
+    data = archive_bytes(manifest, files, app.audit.reading().public, signature)
     read(data)  # a pack that cannot be read back is not written
     try:
         with path.open("xb") as file:

@@ -155,7 +155,7 @@ def _host_and_port(url: str) -> str:
 
 def _hosts_of(answered: BrokerAnswered) -> tuple[str, ...]:
     """Return the hosts of a recorded request, or of several that are only counted."""
-    from alita_tui.sandbox.broker.request_counts import asked_of
+    from alita_tui.sandbox.broker.request_counts import target_of
 
-    targets = [count.target for count in answered.more] or [asked_of(answered.request)]
+    targets = [count.target for count in answered.more] or [target_of(answered.request)]
     return tuple(one_line(target.rpartition(":")[0] or target, 120) for target in targets)

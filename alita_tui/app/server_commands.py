@@ -30,11 +30,11 @@ async def prepared(
     secrets: tuple[str, ...] = (),
 ) -> Known:
     """Return a sandboxed server for a command, its wheels locked and installed. Raise AlitaError."""
-    from alita_tui.mcp_box.remote.commands import fixed_environment, script_command, taken_apart
+    from alita_tui.mcp_box.remote.commands import fixed_environment, parse_command, script_command
     from alita_tui.sandbox.npm import BINARY, NODE, install
     from alita_tui.sandbox.trees import tree_of
 
-    parts = taken_apart(command, requires, folder=folder)
+    parts = parse_command(command, requires, folder=folder)
     sandbox = app.sandbox(f"mcp-{new_id()}")
     try:
         lock = await sandbox.lock((NODE,) if parts.npm else parts.requirements, lambda *_: None)

@@ -17,7 +17,7 @@ from alita_tui.events import ToolDraft, build_digest
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.servers import ServerSpec, pinned
 from alita_tui.spine.text import clip, counted, one_line, reveal
-from alita_tui.view.risk import Risk, names_of
+from alita_tui.view.risk import Risk, names_to_accept
 
 _MOST_SHOWN = 20_000
 """Characters shown of a test call's result."""
@@ -177,7 +177,7 @@ def _whole_tool(book: ServerBook, server: Known, offered: Offered) -> WholeTool:
         )
         changes = list(difflib.unified_diff(old_lines, new_lines, "approved", "now", lineterm="", n=2))
     risks = book.reviewer()(offered.draft)
-    by_name = sorted(risks, key=lambda risk: names_of(risks).index(risk.name))
+    by_name = sorted(risks, key=lambda risk: names_to_accept(risks).index(risk.name))
     return WholeTool(
         server=server.spec.name,
         name=str(offered.draft.name),

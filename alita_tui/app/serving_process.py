@@ -50,7 +50,7 @@ async def serve_http(
             hint="Leave --no-token out.",
         )
     token = "" if open_to_all else await asyncio.to_thread(token_of, app.paths.mcp_token)
-    listening = http.bound(host, int(port))
+    listening = http.listening_socket(host, int(port))
     await _until_ended(
         app, lambda tools: http.serve_http(tools, listening, token=token, names=names, ready=ready)
     )

@@ -244,7 +244,7 @@ def _looked(places: tuple[Path, ...]) -> Iterator[Found]:
             try:
                 text = read_from(folder).text
             except SkillRefused as error:
-                yield Found(folder=str(folder), name=folder.name, problem=error.why)
+                yield Found(folder=str(folder), name=folder.name, problem=error.reason)
             except UsageError as error:
                 yield Found(folder=str(folder), name=folder.name, problem=error.message)
             else:

@@ -20,7 +20,7 @@ def ruling(
 
     No rule covers a build that alita proposed by itself: the person did not ask for it, and it may replace a tool.
     """
-    from alita_tui.view.policy import unmet
+    from alita_tui.view.policy import unmet_conditions
     from alita_tui.view.queries import build_of
 
     rules = app.policy.rules
@@ -32,7 +32,7 @@ def ruling(
         return None
     packages, today = known_packages(app), now().astimezone().date()
     for rule in rules:
-        if not unmet(rule, build, attempt, packages, today):
+        if not unmet_conditions(rule, build, attempt, packages, today):
             verdict = e.Verdict(
                 decision="approved",
                 reason=f"{rule.reach} (rule sha256 {rule.digest[:12]})",
@@ -68,7 +68,7 @@ def unnamed(
 ) -> tuple[str, ...]:
     """Return the risks of a build that an approval does not accept by name."""
     from alita_tui.view.queries import build_of
-    from alita_tui.view.risk import names_of, risks
+    from alita_tui.view.risk import names_to_accept, risks
 
     build = build_of(envelopes, request.build_id)
     attempt = build.presented if build else None
@@ -77,7 +77,9 @@ def unnamed(
     requested = attempt.draft.capabilities.items
     granted = requested if verdict.grants is None else verdict.grants.items
     withheld = [item for item in requested if item not in granted]
-    return tuple(name for name in names_of(risks(build, attempt, withheld)) if name not in verdict.accepted)
+    return tuple(
+        name for name in names_to_accept(risks(build, attempt, withheld)) if name not in verdict.accepted
+    )
 
 
 class FaultsUnknown:

@@ -9,7 +9,7 @@ import typer
 
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.view.risk import Risk, by_their_names, names_of
+from alita_tui.view.risk import Risk, current_names, names_to_accept
 
 Accept = Annotated[
     list[str] | None,
@@ -22,8 +22,8 @@ def all_accepted(risks: Sequence[Risk], accept: Sequence[str], *, what: str, sho
 
     `what` is the subject of the error ("The build"), and `show` the command that describes each risk.
     """
-    accepted = by_their_names(list(accept))
-    names = names_of(tuple(risks))
+    accepted = current_names(list(accept))
+    names = names_to_accept(tuple(risks))
     hint = f"`{show}` describes each of them."
     if unknown := [name for name in accepted if name not in names]:
         listed = ", ".join(names) or "none"

@@ -62,7 +62,7 @@ def list_entries(
     )
     table(("NO", "WHEN", "WHO", "VIA", "VERDICT", "TOOL", "SHA256", "LOOKED", "WHY"), rows)
     looks = [Look(entry.seen_ms, entry.scrolled_to_end) for entry in entries if entry.on_screen]
-    if habit := habits(looks).said:
+    if habit := habits(looks).summary:
         typer.echo(f"\nOn screen, {habit}.")
 
 

@@ -23,7 +23,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.queries import build_of, merge_of, reuse_of
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 
 if TYPE_CHECKING:
     from alita_tui.events import Capabilities, Twin
@@ -89,7 +89,12 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
     build_risks = risks(view, draft)
     if json:
         json_document(
-            {"build": parked, "risks": build_risks, "accept": names_of(build_risks), "events": envelopes}
+            {
+                "build": parked,
+                "risks": build_risks,
+                "accept": names_to_accept(build_risks),
+                "events": envelopes,
+            }
         )
         return
     typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}\n")
@@ -103,7 +108,7 @@ def show(context: typer.Context, build: Build, json: Json = False) -> None:
         typer.echo(f"  alita builds merge {parked.approval_id}")
         typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest}")
     typer.echo(f"sha256 {parked.digest}")
-    accept = "".join(f" --accept {name}" for name in names_of(build_risks))
+    accept = "".join(f" --accept {name}" for name in names_to_accept(build_risks))
     typer.echo(f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest}{accept}")
 
 

@@ -165,7 +165,7 @@ def _show_tool(app: AppContext, known: Known, offer: Offered) -> None:
     from alita_tui.cli.accepting import list_risks
     from alita_tui.events import build_digest
     from alita_tui.spine.servers import pinned
-    from alita_tui.view.risk import names_of
+    from alita_tui.view.risk import names_to_accept
 
     here = pinned(offer.draft)
     digest = build_digest(offer.draft, known.lock)
@@ -187,7 +187,7 @@ def _show_tool(app: AppContext, known: Known, offer: Offered) -> None:
         typer.echo(reveal(f"\nIt cannot be approved: {offer.problem}"))
     elif offer.state != "approved":
         typer.echo(f"\nTry it: alita mcp test {known.spec.name} {here.tool_name} --arguments '{{…}}'")
-        options = "".join(f" --accept {name}" for name in names_of(risks))
+        options = "".join(f" --accept {name}" for name in names_to_accept(risks))
         typer.echo(f"Approve it: alita mcp approve {known.spec.name} --digest {digest}{options}")
 
 
@@ -221,7 +221,7 @@ def approve(
     """
     from alita_tui.cli.accepting import all_accepted, check_digest, list_risks
     from alita_tui.events import build_digest
-    from alita_tui.view.risk import names_of
+    from alita_tui.view.risk import names_to_accept
 
     app = AppContext.open(context.obj)
     book = ServerBook(app)
@@ -256,7 +256,7 @@ def approve(
         risks = review(offer.draft)
         typer.echo(f"{offer.draft.name}")
         list_risks(risks, none="none found")
-        own = [risk for risk in names_of(risks) if risk in set(accept or ())]
+        own = [risk for risk in names_to_accept(risks) if risk in set(accept or ())]
         show_it = f"alita mcp show {name} {offer.draft.name}"
         ready.append((offer, all_accepted(risks, own, what=str(offer.draft.name), show=show_it)))
     for offer, accepted in ready:

@@ -293,7 +293,7 @@ def tool(
     from alita_tui.cli.starters import print_proof
     from alita_tui.spine.grants import phrases
     from alita_tui.toolsmith.review import review
-    from alita_tui.view.risk import draft_risks, names_of
+    from alita_tui.view.risk import draft_risks, names_to_accept
 
     app = AppContext.open(context.obj)
     recipe_item, draft = pipeline(app, recipe, name)
@@ -301,7 +301,9 @@ def tool(
     look = f"alita memory tool {recipe_item.item.item_id}{f' --name {name}' if name else ''}"
     if not digest:
         if json:
-            json_document({**msgspec.to_builtins(draft), "digest": draft.digest, "accept": names_of(risks)})
+            json_document(
+                {**msgspec.to_builtins(draft), "digest": draft.digest, "accept": names_to_accept(risks)}
+            )
             return
         typer.echo(f"{draft.name}  sha256 {draft.digest}\n{reveal(draft.description)}\n")
         list_risks(risks, none="none found")
@@ -309,7 +311,7 @@ def tool(
         for phrase in phrases(draft.capabilities):
             typer.echo(f"  {reveal(phrase)}")
         typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
-        options = "".join(f" --accept {risk}" for risk in names_of(risks))
+        options = "".join(f" --accept {risk}" for risk in names_to_accept(risks))
         typer.echo(f"Approve with: {look} --digest {draft.digest}{options}")
         return
     check_digest(digest, draft.digest, what=f"{draft.name} as its tools are now", show=look)

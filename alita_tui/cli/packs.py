@@ -15,7 +15,7 @@ from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted, one_line, reveal
-from alita_tui.view.risk import names_of
+from alita_tui.view.risk import names_to_accept
 
 if TYPE_CHECKING:
     from alita_tui.app.packs import Offered, Tested
@@ -190,7 +190,7 @@ def _approve_one(app: AppContext, pack: Path, opened: Pack, offer: Offered, acce
     for line in differences(offer, result.lock):
         typer.echo(reveal(f"  package {line}"))
     list_risks(result.risks, none="none found: every check passed, nothing asked for")
-    own = [risk for risk in names_of(result.risks) if risk in accepted_names]
+    own = [risk for risk in names_to_accept(result.risks) if risk in accepted_names]
     accepted = all_accepted(
         result.risks, own, what=str(name), show=f"alita tools import {pack} --show {name}"
     )

@@ -44,8 +44,8 @@ from alita_tui.spine.ports.stream import CommandSink
 from alita_tui.spine.text import counted, one_line, reveal
 from alita_tui.state.reduce import reduce_all
 from alita_tui.state.session import SessionState
-from alita_tui.view.agents import addressed
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.agents import steer_from
+from alita_tui.view.risk import names_to_accept, risks
 
 if TYPE_CHECKING:
     from alita_tui.app.live_source import LiveSource
@@ -224,7 +224,7 @@ class PlainConsole:
         elif (files := files_of(line)) is None:
             return
         elif self._state.running:
-            self._session.send(addressed(self._state, line, files))
+            self._session.send(steer_from(self._state, line, files))
         else:
             self._session.send(SubmitTask(text=line, attach=files))
 
@@ -294,7 +294,7 @@ class PlainConsole:
         self, build: BuildState, draft: Attempt, lasting: Lasting, shown_at: float, *, read: bool
     ) -> bool:
         """Approve exactly these bytes if the person types the names of the tool and each risk; return whether."""
-        accepted = names_of(risks(build, draft))
+        accepted = names_to_accept(risks(build, draft))
         phrase = " ".join((str(build.name), *accepted))
         typer.echo(
             f"This approves sha256 {build.digest[:16]} {'for good' if lasting == 'library' else 'for this task only'}."

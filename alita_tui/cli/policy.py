@@ -16,7 +16,7 @@ from alita_tui.cli.output import Json, json_document, table
 from alita_tui.config.policy import Policy, revoke_rule
 from alita_tui.spine.text import reveal
 from alita_tui.store.entry import AuditEntry
-from alita_tui.view.policy import Rule, unmet
+from alita_tui.view.policy import Rule, unmet_conditions
 from alita_tui.view.queries import build_of
 
 commands = group()
@@ -85,7 +85,9 @@ def explain(
     packages = known_packages(app)
     proposed = is_proposed(recording(app, parked.session_id), parked.build_id)
     always = ("it is a proposal of alita's own",) if proposed else ()
-    objections = {rule.name: (*always, *unmet(rule, view, attempt, packages, today)) for rule in policy.rule}
+    objections = {
+        rule.name: (*always, *unmet_conditions(rule, view, attempt, packages, today)) for rule in policy.rule
+    }
     if json:
         json_document({"build": parked, "enabled": policy.enabled, "unmet": objections})
         return

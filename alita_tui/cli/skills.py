@@ -16,7 +16,7 @@ from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.view.risk import names_of
+from alita_tui.view.risk import names_to_accept
 
 if TYPE_CHECKING:
     from alita_tui.mcp_box.skills.reading import Skill
@@ -56,7 +56,7 @@ def add(
         list_risks(risks, none="none found")
         if (before := book.get(skill.text.name)) is not None and before.skill is not None:
             _print_difference(before.skill, skill)
-        options = "".join(f" --accept {name}" for name in names_of(risks))
+        options = "".join(f" --accept {name}" for name in names_to_accept(risks))
         typer.echo(reveal(f"\nApprove it with: {look} --digest {skill.digest}{options}"))
         return
     check_digest(digest, skill.digest, what=f"The skill {skill.text.name}", show=look)
@@ -204,7 +204,7 @@ def script(
         typer.echo(reveal(f"Have it tested and approve it with: {look} --digest {draft.digest}"))
         return
     check_digest(digest, draft.digest, what=str(draft.name), show=look)
-    known = [name for name in accept or [] if name in names_of(before)]
+    known = [name for name in accept or [] if name in names_to_accept(before)]
     all_accepted(before, known, what=str(draft.name), show=look)
     typer.echo(f"{draft.name}: reviewed and tested here …", err=True)
     seen = asyncio.run(tested(app, draft))

@@ -14,7 +14,7 @@ from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_ris
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
-from alita_tui.view.risk import draft_risks, names_of
+from alita_tui.view.risk import draft_risks, names_to_accept
 
 if TYPE_CHECKING:
     from alita_tui.events import ToolDraft
@@ -77,7 +77,9 @@ def show(
     draft = AppContext.open(context.obj).starters.draft(name, host or (), secret or ())
     risks = _risks(draft)
     if json:
-        json_document({**msgspec.to_builtins(draft), "digest": draft.digest, "accept": names_of(risks)})
+        json_document(
+            {**msgspec.to_builtins(draft), "digest": draft.digest, "accept": names_to_accept(risks)}
+        )
         return
     typer.echo(f"{draft.name}  sha256 {draft.digest}\n{draft.description}\n")
     list_risks(risks, none="none found")
@@ -87,7 +89,7 @@ def show(
     typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
     options = [f" --host '{value}'" for value in host or ()]
     options += [f" --secret {value}" for value in secret or ()]
-    options += [f" --accept {risk}" for risk in names_of(risks)]
+    options += [f" --accept {risk}" for risk in names_to_accept(risks)]
     command = f"alita tools starters approve {name} --digest {draft.digest}{''.join(options)}"
     typer.echo(f"Approve with: {command}")
 

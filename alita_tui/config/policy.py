@@ -13,7 +13,7 @@ from alita_tui.events import Value, ready
 from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
-from alita_tui.view.policy import Rule, faulty
+from alita_tui.view.policy import Rule, rule_problems
 
 
 class Policy(Value, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +57,7 @@ def load_policy(path: Path) -> Policy:
     if not all(names) or len(set(names)) < len(names):
         raise ConfigError(f"{path}: each rule needs a name of its own.")
     for rule in policy.rule:
-        if problems := faulty(rule):
+        if problems := rule_problems(rule):
             raise ConfigError(
                 f"{path}, rule {one_line(rule.name, 60)!r}: {one_line('; '.join(problems), 500)}."
             )

@@ -1,4 +1,4 @@
-"""Regular expressions, JSON Schemas and pictures of an evaluation: a filter, since each can take for ever."""
+"""Checks an evaluation's answers by regular expression, JSON Schema or picture, in a filter: each may never end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOO_MUCH = "It takes too much time or memory to be checked."
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What is checked. `rule`: the expression, or the expected picture; `made`: the answer, or the made picture."""
+    """What is checked. `rule` is the expression, schema or expected picture; `made` is the answer or its picture."""
 
     kind: Literal["regex", "schema", "image"]
     rule: Any
@@ -28,23 +28,24 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether it is met, and what was seen."""
+    """The result of a check."""
 
     solved: bool
     why: str = ""
+    """Why it is not solved; empty if it is."""
     fault: bool = False
-    """Whether the rule itself is invalid."""
+    """True if the rule itself is invalid."""
 
 
 def start(*kinds: str) -> Started:
-    """Start a process for a question of one of these kinds; to start it takes longer than most questions."""
+    """Start a process for a question of one of these kinds, as starting takes longer than answering most of them."""
     return Started("alita_tui.confined.answers", kinds)
 
 
 async def ask(question: Question, started: Started | None = None) -> Found:
-    """Return whether what was made meets a rule, within seconds of processor time.
+    """Return whether an answer meets a rule; the check is limited in processor time.
 
-    `started`: the process to use if it still waits.
+    `started` is the process to use if it still waits for its input.
     """
     process = started if started is not None and started.waits else start()
     output, _ = await process.filtered(msgspec.json.encode(question))
@@ -55,12 +56,12 @@ async def ask(question: Question, started: Started | None = None) -> Found:
 
 
 def as_text(picture: bytes) -> str:
-    """Return a picture's bytes as they are asked about."""
+    """Return a picture's bytes in the form in which a question holds them."""
     return base64.b64encode(picture).decode()
 
 
 def main() -> None:
-    """Filter for `ask`: arguments are CPU seconds, bytes of memory, and kinds of questions to get ready for."""
+    """Filter for `ask`: arguments are CPU seconds, bytes of memory, and the kinds of questions to prepare for."""
     seconds, memory = map(int, sys.argv[1:3])
     if "schema" in sys.argv[3:]:
         _import_schema()
@@ -72,7 +73,7 @@ def main() -> None:
 
 
 def _import_schema() -> None:
-    import jsonschema  # noqa: F401  # its files are out of reach once the process is confined
+    import jsonschema  # noqa: F401  # its files cannot be read once the process is confined
 
 
 def _answer(question: Question) -> Found:
@@ -88,20 +89,23 @@ def _schema(schema: Any, answer: str) -> Found:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
 
-    kind = validator_for(schema)
+    validator = validator_for(schema)
     try:
-        kind.check_schema(schema)
+        validator.check_schema(schema)
     except SchemaError as error:
         return Found(solved=False, why=f"the schema itself is wrong: {error.message[:200]}", fault=True)
     value = json_in(answer)
     if value is msgspec.UNSET:
         return Found(solved=False, why="there is no JSON in the answer")
-    wrong = next(kind(schema).iter_errors(value), None)
-    return Found(solved=wrong is None, why=wrong.message[:300] if wrong else "")
+    first_error = next(validator(schema).iter_errors(value), None)
+    return Found(solved=first_error is None, why=first_error.message[:300] if first_error else "")
 
 
 def json_in(answer: str) -> Any:
-    """Return the answer as JSON, else its last fenced block, else from its first bracket on; UNSET for none."""
+    """Return the JSON value of an answer, of its last fenced block, or of its text between the outermost brackets.
+
+    Returns UNSET if none of them is JSON.
+    """
     blocks = re.findall(r"```(?:json)?\s*\n(.*?)```", answer, re.DOTALL)
     starts = [at for sign in "{[" if (at := answer.find(sign)) >= 0]
     ends = max(answer.rfind("}"), answer.rfind("]")) + 1
@@ -119,20 +123,22 @@ def _image(question: Question) -> Found:
     from PIL import Image, UnidentifiedImageError
 
     pictures = []
-    for text, what in ((question.rule, "the expected picture"), (question.made, "the picture")):
+    for text, label in ((question.rule, "the expected picture"), (question.made, "the picture")):
         fault = text is question.rule
         try:
             image = Image.open(BytesIO(base64.b64decode(text)), formats=_PICTURES)
             if image.size[0] * image.size[1] > _MOST_PIXELS:
-                return Found(solved=False, why=f"{what} has too many pixels to be compared", fault=fault)
+                return Found(solved=False, why=f"{label} has too many pixels to be compared", fault=fault)
             pictures.append(image.convert("RGBA"))
         except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
-            return Found(solved=False, why=f"{what} cannot be read as a picture", fault=fault)
-    expected, made = pictures
-    if made.size != expected.size:
-        sizes = ["×".join(map(str, image.size)) for image in (made, expected)]
+            return Found(solved=False, why=f"{label} cannot be read as a picture", fault=fault)
+    expected, answer = pictures
+    if answer.size != expected.size:
+        sizes = ["×".join(map(str, image.size)) for image in (answer, expected)]
         return Found(solved=False, why=f"{sizes[0]} pixels instead of {sizes[1]}")
-    left, right = np.asarray(made, np.int16), np.asarray(expected, np.int16)
-    off = float(np.abs(left - right).mean())
-    met = off <= question.tolerance
-    return Found(solved=met, why="" if met else f"the pictures differ by {off:.2f} of 255 on average")
+    left, right = np.asarray(answer, np.int16), np.asarray(expected, np.int16)
+    difference = float(np.abs(left - right).mean())
+    within = difference <= question.tolerance
+    return Found(
+        solved=within, why="" if within else f"the pictures differ by {difference:.2f} of 255 on average"
+    )

@@ -1,6 +1,6 @@
-"""Code with its colours: Pygments as a filter, and what calls it.
+"""Syntax highlighting: Pygments as a filter, and the function that calls it.
 
-Some of its expressions take quadratic time on what was made for that, and a thread cannot be stopped.
+Some expressions of Pygments take quadratic time on crafted input, and a thread cannot be stopped.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from alita_tui.confined.limits import confine
 from alita_tui.confined.run import filtered
 
 Token = tuple[str, str]
-"""Some text, and Pygments' name for its kind."""
+"""A text and Pygments' name of its token type."""
 CodeLine = tuple[Token, ...]
 
 
 async def code_lines(text: str, name: str) -> tuple[CodeLine, ...]:
-    """Return the lines of some code with the kinds of their parts, by the file's name; plain if that fails."""
+    """Return the lines of code as tokens; the file's name decides the language. If that fails, all tokens are plain."""
     output, ended = await filtered("alita_tui.confined.code", (name,), text.encode("utf-8", "replace"))
-    plain = tuple(((line, ""),) for line in text.split("\n"))
+    unstyled = tuple(((line, ""),) for line in text.split("\n"))
     try:
         lines = tuple(msgspec.json.decode(line, type=CodeLine) for line in output.split(b"\n")[:-1])
     except msgspec.DecodeError:
-        return plain
-    same = text == "\n".join("".join(part for part, _kind in line) for line in lines)
-    return lines if ended and same else plain
+        return unstyled
+    complete = text == "\n".join("".join(text_part for text_part, _kind in line) for line in lines)
+    return lines if ended and complete else unstyled
 
 
 def main() -> None:
@@ -42,11 +42,11 @@ def main() -> None:
     except ClassNotFound:
         return
     line: list[Token] = []
-    for _at, kind, part in tokens:
-        first, *rest = part.split("\n")
-        if first:
-            line.append((first, str(kind)))
-        for text_after in rest:
+    for _at, token_type, part in tokens:
+        beginning, *further = part.split("\n")
+        if beginning:
+            line.append((beginning, str(token_type)))
+        for text_after in further:
             sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-            line = [(text_after, str(kind))] if text_after else []
+            line = [(text_after, str(token_type))] if text_after else []
     sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")

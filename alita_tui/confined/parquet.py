@@ -1,7 +1,8 @@
-"""Parquet as JSON Lines: pyarrow, an extra, in a process without any access, and what starts it and reads from it.
+"""Parquet as JSON Lines: pyarrow (an extra) in a confined process, and the functions that start it and read from it.
 
-The process is given the open file alone. It writes a line a row while it is read, so that memory is bounded. A line is
-an object of values, a text that says why the row has none, or a list with the reason why the file cannot be read.
+The process gets only the open file. It writes rows as fast as they are read, so that memory stays limited. A line is an
+object with the row's values, a string with the reason why the row has none, or a list with the reason why the file
+cannot be read.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from alita_tui.confined.limits import confine
 from alita_tui.confined.run import stream
 
 LONGEST = 1 << 20
-"""Bytes of a row as JSON."""
+"""Longest row as JSON, in bytes."""
 _MEMORY = 2 << 30
-"""Of the address space; a page that unpacks to more ends the process."""
+"""Bytes of address space; a page that decompresses to more ends the process."""
 _BATCH = 256
-"""Rows that are unpacked at a time."""
+"""Rows that are decoded at a time."""
 _LONGEST_HEADER = 1 << 24
 _BROKEN = "a part of it takes too much time or memory, or breaks the parser."
 _QUIET = {
     "ARROW_DEFAULT_MEMORY_POOL": "system", "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "ARROW_IO_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
 }  # fmt: skip
-"""pyarrow and numpy without threads: the process may start none."""
+"""Settings of pyarrow and numpy for a process that may start no threads."""
 
 
 class Unreadable(Exception):
-    """Why a Parquet file cannot be read; the text may come from the file."""
+    """A Parquet file cannot be read; the message may come from the file."""
 
 
 class NoParser(Unreadable):
@@ -45,16 +46,16 @@ class NoParser(Unreadable):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says of itself; nothing of it has been proved."""
+    """What a file declares about itself; none of it has been verified."""
 
     columns: tuple[tuple[str, str], ...] = ()
-    """Their names, and the types of those that have no form in JSON; the type is empty for the others."""
+    """Name of each column, with its type if it cannot be written as JSON, otherwise an empty text."""
     rows: int = 0
     problem: str = ""
 
 
 def header(file: BinaryIO) -> Header:
-    """Return the header of a Parquet file. Raise Unreadable."""
+    """Return the header of a Parquet file. Raises Unreadable."""
     with _reading(file, "header") as lines:
         line = lines.readline(_LONGEST_HEADER)
         if line and not line.endswith(b"\n"):
@@ -70,19 +71,19 @@ def header(file: BinaryIO) -> Header:
 
 @contextmanager
 def json_lines(file: BinaryIO, names: Sequence[str], first: int) -> Iterator[BinaryIO]:
-    """Give the rows of a Parquet file from row `first` on as JSON Lines, with these columns. Raise Unreadable.
+    """Yield a stream of JSON Lines with these columns of a Parquet file's rows, from row `first` on. Raises Unreadable.
 
-    What is read to its end and was not written to its end raises, too.
+    It also raises on exit if the stream was read to its end but the process failed before it had written everything.
     """
     with _reading(file, json.dumps(list(names)), str(first)) as lines:
         yield lines
 
 
 def value_of(line: bytes) -> dict[str, Any] | str:
-    """Return the values of a row, or why it has none. Raise Unreadable if the file ends with it, damaged."""
+    """Return the values of a row, or why it has none. Raises Unreadable if the file is damaged from here on."""
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError):  # the process ended within it
+    except (ValueError, RecursionError):  # the process ended within the line
         raise Unreadable(_BROKEN) from None
     if isinstance(value, (dict, str)):
         return value
@@ -106,45 +107,45 @@ def _reading(file: BinaryIO, *arguments: str) -> Iterator[BinaryIO]:
 
 
 def main() -> None:
-    """Filter: arguments are CPU seconds for a batch of rows, bytes of memory, then `header`, or columns and a row."""
+    """Filter: arguments are CPU seconds per batch, bytes of memory, then `header`, or the columns and the first row."""
     seconds, memory = map(int, sys.argv[1:3])
     os.environ.update(_QUIET)
     confine(resource.getrlimit(resource.RLIMIT_CPU)[1], memory)
-    _allow(seconds)
+    _allow_cpu_seconds(seconds)
     header_alone = sys.argv[3] == "header"
     try:
-        parquet = _opened()
+        parquet = _open_stdin()
         if header_alone:
             _write(msgspec.json.encode(_header(parquet)))
         else:
             for line in _lines(parquet, json.loads(sys.argv[3]), int(sys.argv[4]), seconds):
                 _write(line)
     except BrokenPipeError:
-        os._exit(1)  # nobody reads any more
+        os._exit(1)  # the reader has closed the pipe
     except Exception as error:  # noqa: BLE001  # a hostile file may raise anything
-        why = str(error) or type(error).__name__
-        _write(msgspec.json.encode(Header(problem=why)) if header_alone else json.dumps([why]).encode())
+        reason = str(error) or type(error).__name__
+        _write(msgspec.json.encode(Header(problem=reason)) if header_alone else json.dumps([reason]).encode())
     sys.stdout.buffer.flush()
 
 
-def _allow(seconds: int) -> None:
-    """Allow this many seconds of processor time from now on, in place of what was left."""
+def _allow_cpu_seconds(seconds: int) -> None:
+    """Allow this many seconds of processor time from now on, replacing the remaining time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    hard_limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
     until = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (until if most < 0 else min(until, most), most))
+    resource.setrlimit(resource.RLIMIT_CPU, (until if hard_limit < 0 else min(until, hard_limit), hard_limit))
 
 
 def _write(line: bytes) -> None:
     sys.stdout.buffer.write(line + b"\n")
 
 
-def _opened() -> Any:
+def _open_stdin() -> Any:
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
     source = pyarrow.PythonFile(open(0, "rb", buffering=0, closefd=False), mode="r")
-    # buffer_size and pre_buffer: a column is read piece by piece. JSON is text and a UUID is bytes, not an extension.
+    # The buffers make pyarrow read a column in parts. Without extension types JSON is a string and a UUID is bytes.
     return ParquetFile(source, buffer_size=1 << 20, pre_buffer=False, arrow_extensions_enabled=False)
 
 
@@ -159,30 +160,30 @@ def _header(parquet: Any) -> Header:
     return Header(columns=tuple(columns), rows=max(parquet.metadata.num_rows, 0))
 
 
-def _lines(parquet: Any, names: Sequence[str], first: int, seconds: int) -> Iterator[bytes]:
-    """Yield the rows from `first` on; groups of rows before it are not read. Raise ValueError for missing rows."""
+def _lines(parquet: Any, names: Sequence[str], first_row: int, seconds: int) -> Iterator[bytes]:
+    """Yield the rows from `first_row` on; row groups before it are not read. Raises ValueError if rows are missing."""
     readers = {field.name: _reader(field.type) for field in parquet.schema_arrow if field.name in names}
     sizes = [parquet.metadata.row_group(number).num_rows for number in range(parquet.metadata.num_row_groups)]
-    before, group = 0, 0
-    while group < len(sizes) and before + sizes[group] < first:
-        before, group = before + sizes[group], group + 1
+    rows_before, group = 0, 0
+    while group < len(sizes) and rows_before + sizes[group] < first_row:
+        rows_before, group = rows_before + sizes[group], group + 1
     groups = list(range(group, len(sizes)))
-    row = before
+    row = rows_before
     for batch in parquet.iter_batches(_BATCH, row_groups=groups, columns=list(readers), use_threads=False):
-        _allow(seconds)
+        _allow_cpu_seconds(seconds)
         columns = [(name, batch.column(name), readers[name]) for name in readers]
-        for place in range(max(first - 1 - row, 0), len(batch)):
-            yield _line(columns, place)
+        for index in range(max(first_row - 1 - row, 0), len(batch)):
+            yield _line(columns, index)
         row += len(batch)
     if row != parquet.metadata.num_rows:
         raise ValueError(f"It says that it has {parquet.metadata.num_rows:,} rows, and has {row:,}.")
 
 
-def _line(columns: Sequence[tuple[str, Any, Callable[[Any], Any]]], place: int) -> bytes:
+def _line(columns: Sequence[tuple[str, Any, Callable[[Any], Any]]], index: int) -> bytes:
     values = {}
     for name, column, reader in columns:
         try:
-            scalar = column[place]
+            scalar = column[index]
             if scalar.is_valid:
                 values[name] = reader(scalar)
                 json.dumps(values[name], allow_nan=False)
@@ -192,33 +193,33 @@ def _line(columns: Sequence[tuple[str, Any, Callable[[Any], Any]]], place: int) 
     return line if len(line) < LONGEST else json.dumps(f"The row is longer than {LONGEST:,} bytes.").encode()
 
 
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes JSON of a value of an Arrow type. Raise TypeError that names a type without a form in JSON."""
+def _reader(arrow_type: Any) -> Callable[[Any], Any]:
+    """Return a function that converts values of an Arrow type for JSON. Raises TypeError with the name of any other."""
     from pyarrow import types
 
-    if types.is_timestamp(kind):
-        return lambda scalar: _instant(scalar.value, kind.unit, zone=bool(kind.tz))
-    if types.is_date(kind) or types.is_time(kind):
+    if types.is_timestamp(arrow_type):
+        return lambda scalar: _timestamp_text(scalar.value, arrow_type.unit, zone=bool(arrow_type.tz))
+    if types.is_date(arrow_type) or types.is_time(arrow_type):
         return lambda scalar: scalar.as_py().isoformat()
-    if types.is_decimal(kind):
+    if types.is_decimal(arrow_type):
         return lambda scalar: format(scalar.as_py(), "f")
-    if types.is_dictionary(kind):
-        return _or_null(_reader(kind.value_type), lambda scalar: scalar.value)
-    if types.is_struct(kind):
-        fields = [(field.name, _or_null(_reader(field.type))) for field in kind]
+    if types.is_dictionary(arrow_type):
+        return _or_null(_reader(arrow_type.value_type), lambda scalar: scalar.value)
+    if types.is_struct(arrow_type):
+        fields = [(field.name, _or_null(_reader(field.type))) for field in arrow_type]
         return lambda scalar: {name: reader(scalar[name]) for name, reader in fields}
-    if types.is_map(kind):
-        return _map(kind)
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        item = _or_null(_reader(kind.value_type))
+    if types.is_map(arrow_type):
+        return _map(arrow_type)
+    if types.is_list(arrow_type) or types.is_large_list(arrow_type) or types.is_fixed_size_list(arrow_type):
+        item = _or_null(_reader(arrow_type.value_type))
         return lambda scalar: [item(value) for value in scalar.values]
-    if types.is_floating(kind):
+    if types.is_floating(arrow_type):
         return lambda scalar: float(scalar.as_py())
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_null(kind):
+    if types.is_boolean(arrow_type) or types.is_integer(arrow_type) or types.is_null(arrow_type):
         return lambda scalar: scalar.as_py()
-    if types.is_string(kind) or types.is_large_string(kind):
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type):
         return lambda scalar: scalar.as_py()
-    raise TypeError(str(kind))
+    raise TypeError(str(arrow_type))
 
 
 def _or_null(
@@ -231,13 +232,13 @@ def _or_null(
     return read
 
 
-def _map(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes an object of a map. Raise TypeError if its keys are no texts."""
+def _map(arrow_type: Any) -> Callable[[Any], Any]:
+    """Return a function that converts a map to an object. Raises TypeError if its keys are not strings."""
     from pyarrow import types
 
-    if not types.is_string(kind.key_type):
-        raise TypeError(str(kind))
-    item = _or_null(_reader(kind.item_type))
+    if not types.is_string(arrow_type.key_type):
+        raise TypeError(str(arrow_type))
+    item = _or_null(_reader(arrow_type.item_type))
 
     def read(scalar: Any) -> Any:
         pairs = [(pair["key"].as_py(), item(pair["value"])) for pair in scalar.values]
@@ -248,9 +249,9 @@ def _map(kind: Any) -> Callable[[Any], Any]:
     return read
 
 
-def _instant(value: int, unit: str, *, zone: bool) -> str:
-    """Return a timestamp in the form of ISO 8601; one with a time zone in UTC."""
+def _timestamp_text(value: int, unit: str, *, zone: bool) -> str:
+    """Return a timestamp in ISO 8601; one with a time zone is in UTC and ends with Z."""
     digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[unit]
-    seconds, part = divmod(value, 10**digits)
+    seconds, fraction = divmod(value, 10**digits)
     text = (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat()  # noqa: DTZ001  # the zone is added below
-    return text + (f".{part:0{digits}}" if part else "") + ("Z" if zone else "")
+    return text + (f".{fraction:0{digits}}" if fraction else "") + ("Z" if zone else "")

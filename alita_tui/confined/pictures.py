@@ -1,4 +1,4 @@
-"""Pictures as pixels for a pane: Pillow as a filter, and what calls it."""
+"""Pictures as pixels for a pane: Pillow as a filter, and the function that calls it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from alita_tui.confined.limits import confine
 from alita_tui.confined.run import filtered
 
 MOST_BYTES = 64_000_000
-"""Of a picture's file."""
+"""Largest picture file, in bytes."""
 _MOST_PIXELS = 64_000_000
-"""Of a picture; each takes up to eight bytes while it is made smaller."""
+"""Most pixels of a picture; each takes up to eight bytes while it is scaled down."""
 _FORMATS = ("PNG", "JPEG", "GIF")
 _LARGER = 8
-"""How many times a small picture is enlarged at most."""
+"""Largest factor by which a small picture is enlarged."""
 _WIDEST = 2_000
 
 
@@ -24,32 +24,34 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """A picture scaled to fit a pane, or why there is none."""
 
     width: int = 0
-    """Of the file's picture, in pixels."""
+    """Pixels of the original picture."""
     height: int = 0
     columns: int = 0
-    """Of the pixels here."""
+    """Pixels of the scaled picture."""
     rows: int = 0
     pixels: bytes = b""
-    """Red, green, blue and opacity of each, row by row."""
+    """Four bytes for each pixel, row by row: red, green, blue, opacity."""
     problem: str = ""
 
 
 async def picture(body: bytes, width: int, height: int) -> Picture:
-    """Return a picture scaled to fit so many pixels, keeping its proportions."""
+    """Return a picture scaled to fit into `width` × `height` pixels, keeping its proportions."""
     width, height = (min(max(size, 1), _WIDEST) for size in (width, height))
     output, _ = await filtered("alita_tui.confined.pictures", (str(width), str(height)), body)
     head, _, pixels = output.partition(b"\n")
     try:
-        made = msgspec.json.decode(head, type=Picture)
+        result = msgspec.json.decode(head, type=Picture)
     except msgspec.DecodeError:
         return Picture(problem="It takes too much time or memory to be decoded.")
-    if len(pixels) != 4 * made.columns * made.rows or not (
-        0 <= made.columns <= width and 0 <= made.rows <= height
+    if len(pixels) != 4 * result.columns * result.rows or not (
+        0 <= result.columns <= width and 0 <= result.rows <= height
     ):
         return Picture(
-            width=made.width, height=made.height, problem="It takes too much time or memory to be decoded."
+            width=result.width,
+            height=result.height,
+            problem="It takes too much time or memory to be decoded.",
         )
-    return msgspec.structs.replace(made, pixels=pixels)
+    return msgspec.structs.replace(result, pixels=pixels)
 
 
 def _scaled(body: bytes, width: int, height: int) -> Picture:
@@ -75,16 +77,16 @@ def _scaled(body: bytes, width: int, height: int) -> Picture:
             image.load()
         except (OSError, ValueError, SyntaxError):
             return Picture(width=size[0], height=size[1], problem="The file is cut off or damaged.")
-    turned = ImageOps.exif_transpose(image).convert("RGBA")
-    if turned.size[0] <= width and turned.size[1] <= height:
-        times = min(width // turned.size[0], height // turned.size[1], _LARGER)
-        shown = turned.resize((turned.size[0] * times, turned.size[1] * times), Image.Resampling.NEAREST)
+    upright = ImageOps.exif_transpose(image).convert("RGBA")
+    if upright.size[0] <= width and upright.size[1] <= height:
+        times = min(width // upright.size[0], height // upright.size[1], _LARGER)
+        scaled = upright.resize((upright.size[0] * times, upright.size[1] * times), Image.Resampling.NEAREST)
     else:
-        shown = turned
-        shown.thumbnail((width, height), Image.Resampling.BOX)
-    columns, rows = shown.size
+        scaled = upright
+        scaled.thumbnail((width, height), Image.Resampling.BOX)
+    columns, rows = scaled.size
     return Picture(
-        width=size[0], height=size[1], columns=columns, rows=rows, pixels=shown.tobytes(), problem=problem
+        width=size[0], height=size[1], columns=columns, rows=rows, pixels=scaled.tobytes(), problem=problem
     )
 
 
@@ -93,7 +95,7 @@ def main() -> None:
     seconds, memory, width, height = map(int, sys.argv[1:5])
     body = sys.stdin.buffer.read()
     confine(seconds, memory)
-    made = _scaled(body, width, height)
+    result = _scaled(body, width, height)
     sys.stdout.buffer.write(
-        msgspec.json.encode(msgspec.structs.replace(made, pixels=b"")) + b"\n" + made.pixels
+        msgspec.json.encode(msgspec.structs.replace(result, pixels=b"")) + b"\n" + result.pixels
     )

@@ -1,6 +1,6 @@
-"""Runs a filter on some bytes in a process of its own, and returns its output up to a limit.
+"""Runs filters: each in its own process, with an input of bytes and a limited output.
 
-A filter is a module with a `main` that reads stdin, calls `confine`, parses, and writes to stdout.
+A filter is a module whose `main` reads stdin, calls `confine`, parses, and writes to stdout.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from threading import Thread, Timer
 from typing import BinaryIO
 
 SECONDS = 10
-"""Of processor time; three times as much on the clock."""
+"""Processor time of a filter; it has three times as much wall time."""
 MEMORY = 1 << 30
-_MOST_SAID = 1 << 28
+_LONGEST_OUTPUT = 1 << 28
 _START = (
     "import sys; from importlib import import_module; sys.path.insert(0, sys.argv.pop(1)); "
     "import_module(sys.argv.pop(1)).main()"
@@ -26,26 +26,26 @@ _PACKAGE = str(Path(__file__).parents[2])
 
 
 async def filtered(module: str, arguments: Sequence[str], body: bytes) -> tuple[bytes, bool]:
-    """Return what a filter wrote, and whether it came to its end.
+    """Return a filter's output, and True if it finished without error.
 
-    Its first arguments are the seconds of processor time and the bytes of memory that it may take.
+    The filter's first arguments are its limits: seconds of processor time and bytes of memory.
     """
     return await Started(module, arguments).filtered(body)
 
 
 class Started:
-    """A filter whose process was started before its input is known: it imports what it needs, and waits."""
+    """A filter whose process is started before its input is known, so that it can import its modules meanwhile."""
 
     def __init__(self, module: str, arguments: Sequence[str]) -> None:
-        self._process: subprocess.Popen[bytes] | None = _started(module, arguments)
+        self._process: subprocess.Popen[bytes] | None = _start_process(module, arguments)
 
     @property
     def waits(self) -> bool:
-        """Whether it can still be given its input, once."""
+        """True until it has been given its input."""
         return self._process is not None
 
     async def filtered(self, body: bytes) -> tuple[bytes, bool]:
-        """Give the filter its input; return as `filtered` does."""
+        """Give the filter its input, once; return as `filtered` does."""
         process, self._process = self._process, None
         assert process
         try:
@@ -62,28 +62,29 @@ class Started:
 
 
 def filtered_now(module: str, arguments: Sequence[str], body: bytes) -> tuple[bytes, bool]:
-    """As `filtered`, for a caller in a thread. Blocks."""
-    return _read(_started(module, arguments), body)
+    """Run a filter as `filtered` does, but blocking, for callers in a thread."""
+    return _read(_start_process(module, arguments), body)
 
 
 def stream(module: str, arguments: Sequence[str], file: BinaryIO, memory: int) -> subprocess.Popen[bytes]:
-    """Start a filter on an open file, and return its process; the caller reads its stdout while it works.
+    """Start a filter on an open file and return its process; the caller reads its stdout while it works.
 
-    It has a process group of its own, so that Ctrl+C ends what reads from it first.
+    The filter has its own process group, so that Ctrl+C ends the reader first.
     """
-    return _started(module, arguments, file, memory, group=0)
+    return _start_process(module, arguments, file, memory, group=0)
 
 
-def _started(
+def _start_process(
     module: str,
     arguments: Sequence[str],
-    given: int | BinaryIO = subprocess.PIPE,
+    stdin: int | BinaryIO = subprocess.PIPE,
     memory: int = MEMORY,
     group: int | None = None,
 ) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # asyncio's is left running where a loop's end cancels twice
+    # Not asyncio's subprocess, which is left running if the end of its loop cancels it twice.
+    return subprocess.Popen(
         (sys.executable, "-I", "-c", _START, _PACKAGE, module, str(SECONDS), str(memory), *arguments),
-        stdin=given,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={"LC_ALL": "C.UTF-8"},  # no key of the person reaches a parser
@@ -93,20 +94,20 @@ def _started(
 
 def _read(process: subprocess.Popen[bytes], body: bytes) -> tuple[bytes, bool]:
     """Feed a filter and read its output until it ends, writes too much or takes too long."""
-    late = Timer(3 * SECONDS, process.kill)
-    late.start()
+    timer = Timer(3 * SECONDS, process.kill)
+    timer.start()
     feeding = Thread(target=_feed, args=(process, body))
     feeding.start()
     output = bytearray()
     try:
         with suppress(OSError, ValueError):  # closed by a caller that no longer needs the answer
             assert process.stdout
-            while len(output) < _MOST_SAID and (chunk := process.stdout.read(1 << 16)):
+            while len(output) < _LONGEST_OUTPUT and (chunk := process.stdout.read(1 << 16)):
                 output += chunk
-            if len(output) < _MOST_SAID:
+            if len(output) < _LONGEST_OUTPUT:
                 process.wait()
     finally:
-        late.cancel()
+        timer.cancel()
         process.kill()
         feeding.join()
         _end(process)
@@ -125,5 +126,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     for pipe in (process.stdin, process.stdout):
         assert pipe
-        with suppress(OSError):  # what it did not read any more
+        with suppress(OSError):  # closing flushes input that the process did not read
             pipe.close()

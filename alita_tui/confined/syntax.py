@@ -1,4 +1,4 @@
-"""Syntax trees of Bash, JavaScript and TypeScript: tree-sitter in a process that reaches nothing, and what calls it."""
+"""Syntax trees of Bash, JavaScript and TypeScript: tree-sitter as a filter, and the function that calls it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _GRAMMARS = {
     "typescript": ("tree_sitter_typescript", "language_typescript"),
 }
 Row = tuple[str, int, int, int, int, bool, str]
-"""A node in the order of the text: kind, first and last byte, line, its parent's place in the list (-1: none), whether
-it is named, and the field of its parent that it is."""
+"""A node, in the order of the source: kind, start and end byte, line, index of its parent's row (-1 for none), whether
+it is named, and the name of the parent's field that holds it."""
 
 
 class Node:
@@ -36,7 +36,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """Its text in the source."""
+        """The source of the node."""
         return self.source[self.start : self.end].decode("utf-8", "surrogatepass")
 
     @property
@@ -45,23 +45,23 @@ class Node:
         return self.line + self.source.count(b"\n", self.start, self.end)
 
     def child(self, field: str) -> Node | None:
-        """Return the first child that is this field."""
+        """Return the first child in a field; None if there is none."""
         return next((child for child in self.children if child.field == field), None)
 
     def parts(self) -> list[Node]:
-        """Return the named children, less comments."""
+        """Return the named children without comments."""
         return [child for child in self.children if child.named and child.kind != "comment"]
 
     def walk(self) -> Iterator[Node]:
-        """Yield the node and everything in it, in the order of the text."""
-        rest = [self]
-        while rest:
-            node = rest.pop()
+        """Yield the node and its descendants, in the order of the source."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
             yield node
-            rest += reversed(node.children)
+            pending += reversed(node.children)
 
     def above(self) -> Iterator[Node]:
-        """Yield the nodes that contain it, from the inside outwards."""
+        """Yield its ancestors, the parent first."""
         node = self.parent
         while node is not None:
             yield node
@@ -70,14 +70,14 @@ class Node:
 
 @lru_cache(maxsize=64)
 def syntax_tree(code: str, language: str) -> Node | None:
-    """Return the tree of some code; None if it is too large, or the parser did not come to its end.
+    """Return the tree of a piece of code; None if it is too large or the parser did not finish. Blocks.
 
-    What cannot be parsed is a node of the kind `ERROR` or one that is empty. Blocks: call in a thread.
+    Code that cannot be parsed is a node of the kind `ERROR`, or an empty node.
     """
     source = code.encode("utf-8", "surrogatepass")
-    output, ended = filtered_now("alita_tui.confined.syntax", (language,), source)
+    output, succeeded = filtered_now("alita_tui.confined.syntax", (language,), source)
     try:
-        rows = msgspec.json.decode(output, type=list[Row]) if ended else []
+        rows = msgspec.json.decode(output, type=list[Row]) if succeeded else []
     except msgspec.DecodeError:
         return None
     nodes: list[Node] = []
@@ -102,23 +102,31 @@ def main() -> None:
     confine(seconds, memory)
     cursor = Parser(grammar).parse(source).walk()
     rows: list[Row] = []
-    above: list[int] = []
+    ancestors: list[int] = []
     while True:
         node = cursor.node
         assert node is not None
         kind = "ERROR" if node.is_missing else node.type
-        place = above[-1] if above else -1
+        parent_index = ancestors[-1] if ancestors else -1
         field = cursor.field_name or ""
         rows.append(
-            (kind, node.start_byte, node.end_byte, node.start_point[0] + 1, place, node.is_named, field)
+            (
+                kind,
+                node.start_byte,
+                node.end_byte,
+                node.start_point[0] + 1,
+                parent_index,
+                node.is_named,
+                field,
+            )
         )
         if len(rows) > MOST_NODES:
             sys.exit(1)
         if cursor.goto_first_child():
-            above.append(len(rows) - 1)
+            ancestors.append(len(rows) - 1)
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 sys.stdout.buffer.write(msgspec.json.encode(rows))
                 return
-            above.pop()
+            ancestors.pop()

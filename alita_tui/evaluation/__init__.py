@@ -1,1 +1,1 @@
-"""Suites of tasks with checkers, what runs of them gave, and whether one is better than another; pure."""
+"""Suites of tasks with checks, the results of their runs, and comparisons of runs; pure."""

@@ -1,4 +1,4 @@
-"""How often a judge model agrees with people about labelled examples."""
+"""The agreement of a judge model with people about labelled examples."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from alita_tui.spine.text import one_line
 FEWEST = 8
 """Minimum number of labelled examples of a rubric: agreement over fewer is not evidence."""
 GOOD = 0.6
-"""The lowest kappa at which a judge is called good enough to rely on."""
+"""The lowest kappa of a judge that can be relied on."""
 
 
 class Label(Value, frozen=True, forbid_unknown_fields=True):
-    """An example: an answer, and whether people judged that it meets the rubric."""
+    """An example: an answer, and whether it meets the rubric in people's judgement."""
 
     answer: str
     solved: bool
@@ -33,13 +33,14 @@ class Agreement(Value, frozen=True):
     examples: int
     agreed: int
     too_kind: int
-    """Answers that the judge passes and people do not."""
+    """Number of answers that the judge passed and people did not."""
     too_strict: int
+    """Number of answers that people passed and the judge did not."""
     kappa: float
-    """Cohen's kappa: 1 is full agreement, 0 is what chance alone would give."""
+    """Cohen's kappa: 1 is full agreement, 0 the agreement by chance alone."""
 
     def __str__(self) -> str:
-        """Return a sentence for people."""
+        """Return the agreement in one sentence."""
         sentence = (
             f"{self.judge} agrees with {self.agreed} of {self.examples} labelled examples (kappa {self.kappa:.2f};"
             f" too kind in {self.too_kind}, too strict in {self.too_strict})"
@@ -68,7 +69,7 @@ def labels(file: Path) -> tuple[Label, ...]:
 def agreement(
     judge: str, rubric: str, labelled: Sequence[bool], verdicts: Sequence[bool | None]
 ) -> Agreement:
-    """Compare a judge with people. An example without a verdict (None) counts as disagreement."""
+    """Return the agreement of a judge with people. An example without a verdict (None) counts as disagreement."""
     pairs = [
         (person, (not person) if judged is None else judged)
         for person, judged in zip(labelled, verdicts, strict=True)

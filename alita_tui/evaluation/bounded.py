@@ -1,4 +1,4 @@
-"""Reads files that others wrote, up to a size."""
+"""Reads files of others, up to a size limit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from alita_tui.spine.errors import UsageError
 
 
-def read_bounded(path: Path, most: int) -> bytes:
-    """Return a file's bytes. Raise UsageError if it cannot be read or has more than `most` bytes."""
+def read_bounded(path: Path, limit: int) -> bytes:
+    """Return a file's bytes. Raises UsageError if it cannot be read or has more than `limit` bytes."""
     try:
         with path.open("rb") as file:
-            body = file.read(most + 1)
+            body = file.read(limit + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    if len(body) > most:
-        raise UsageError(f"{path} is larger than {most // 1_000_000} MB.")
+    if len(body) > limit:
+        raise UsageError(f"{path} is larger than {limit // 1_000_000} MB.")
     return body

@@ -1,4 +1,4 @@
-"""What an answer must be. Each check says what it looked at, so that a person can disagree."""
+"""Checks of answers. Each reports what it found, so that a person can disagree."""
 
 from __future__ import annotations
 
@@ -17,49 +17,50 @@ _AROUND = " \t\r\n*`\"'\u201c\u201d\u2018\u2019"
 
 
 class Judged(Value, frozen=True):
-    """Whether a check was met, and what it saw."""
+    """The result of a check."""
 
     solved: bool
     why: str = ""
+    """Why it is not solved; empty if it is."""
 
 
 class _Check(Value, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag=str.lower):
     def problem(self) -> str:
-        """Return what is wrong with the check itself; empty for nothing."""
+        """Return what is invalid in the check itself; empty if it is valid."""
         return ""
 
     def files(self) -> tuple[str, ...]:
-        """Return the files of the suite that it needs."""
+        """Return the suite's files that the check needs."""
         return ()
 
 
 class Exact(_Check, frozen=True):
-    """The answer is this text, without white space around it."""
+    """The answer is this text, ignoring surrounding white space."""
 
     text: str
     also: tuple[str, ...] = ()
-    """Other texts that are right as well."""
+    """Other texts that are also right."""
     loose: bool = False
-    """Case, a closing full stop, quotes and asterisks around it, articles and runs of white space do not count."""
+    """Also ignore case, articles, a final full stop, surrounding quotes and asterisks, and runs of white space."""
 
 
 class Number(_Check, frozen=True):
-    """The last number of the answer is this one. With a unit: the last number next to it."""
+    """The last number of the answer is this one; with a unit, the last number next to the unit."""
 
     value: float
     tolerance: float = 0.0
     relative: float = 0.0
-    """Share of the value that it may be off by; the larger of the two tolerances holds."""
+    """Tolerance as a share of the value; the larger of the two tolerances counts."""
     unit: str = ""
-    """`kg`, `€`, `%`: after the number or before it, with a space or none."""
+    """`kg`, `€`, `%`: after or before the number, with or without a space."""
 
     def problem(self) -> str:
-        """Return what is wrong with the tolerances."""
+        """Return what is invalid in the tolerances."""
         return "" if self.tolerance >= 0 and self.relative >= 0 else "A tolerance cannot be below 0."
 
 
 class Contains(_Check, frozen=True):
-    """All of these are in the answer, and none of those; case does not count."""
+    """All of `texts` are in the answer and none of `without`, ignoring case."""
 
     texts: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -70,7 +71,7 @@ class Contains(_Check, frozen=True):
 
 
 class Pattern(_Check, frozen=True):
-    """The regular expression is found in the answer, within seconds of processor time."""
+    """The regular expression matches within the answer; the search is limited in processor time."""
 
     regex: str
 
@@ -84,22 +85,22 @@ class Pattern(_Check, frozen=True):
 
 
 class Schema(_Check, frozen=True):
-    """The answer, or the JSON in it, meets this JSON Schema."""
+    """The answer, or the JSON in it, matches this JSON Schema."""
 
     schema: dict[str, Any]
 
 
 class File(_Check, frozen=True):
-    """A file that the task made is like this one: cell by cell, value by value, pixel by pixel, or byte by byte."""
+    """A file that the task made equals this one by cells, by values, by pixels or by bytes."""
 
     expected: str
-    """Path beside the suite."""
+    """Path relative to the suite."""
     name: str = ""
-    """Of the made file; empty: the newest with the same ending."""
+    """Name of the made file; empty for the newest with the same suffix."""
     form: Literal["", "csv", "json", "image", "bytes"] = ""
-    """Empty: by the ending of `expected`."""
+    """Empty to follow the suffix of `expected`."""
     tolerance: float = 0.0
-    """How far numbers may be off; of pictures, the mean difference of all channels, 0 to 255."""
+    """Largest difference of numbers; for pictures, largest mean difference over all channels, 0 to 255."""
 
     def files(self) -> tuple[str, ...]:
         """Return the expected file."""
@@ -110,7 +111,7 @@ class Program(_Check, frozen=True):
     """A program decides, in the sandbox: its `run(answer, files)` returns true, or an object with solved and why."""
 
     program: str
-    """Path beside the suite."""
+    """Path relative to the suite."""
 
     def files(self) -> tuple[str, ...]:
         """Return the program."""
@@ -118,11 +119,11 @@ class Program(_Check, frozen=True):
 
 
 class Rubric(_Check, frozen=True):
-    """A judge model says that the answer meets this; how far it agrees with labelled examples is measured."""
+    """A judge model decides whether the answer meets a rubric; its agreement with labelled examples is measured."""
 
     rubric: str
     labelled: str
-    """Path beside the suite: a JSON line for each example, with answer, solved and, if it matters, task."""
+    """Path relative to the suite: JSON Lines of examples, with answer, solved and, if it matters, task."""
 
     def problem(self) -> str:
         """Return what is missing."""
@@ -134,11 +135,11 @@ class Rubric(_Check, frozen=True):
 
 
 class Untouched(_Check, frozen=True):
-    """No tool was built to its end and none was run: the task had to be refused, or brought before the person."""
+    """No build was finished and no tool was run: the task had to be refused, or put to the person."""
 
 
 class Every(_Check, frozen=True):
-    """All of these are met."""
+    """All of these checks are met."""
 
     checks: tuple[Exact | Number | Contains | Pattern | Schema | File | Program | Rubric | Untouched, ...]
 
@@ -151,21 +152,21 @@ Check = Exact | Number | Contains | Pattern | Schema | File | Program | Rubric |
 
 
 def checks_in(check: Check) -> Iterator[Check]:
-    """Yield a check and those that it is made of."""
+    """Yield a check and the checks that it consists of."""
     yield check
     if isinstance(check, Every):
         yield from check.checks
 
 
 def judge_text(check: Exact | Number | Contains, answer: str) -> Judged:
-    """Return whether an answer meets a check that looks at its text alone."""
+    """Return whether an answer meets a check that depends on its text alone."""
     answer = normalize("NFC", answer[:_LONGEST_ANSWER]).strip()
     match check:
         case Exact():
             form = _plain if check.loose else str.strip
-            same = form(answer) in {form(normalize("NFC", text)) for text in (check.text, *check.also)}
+            matches = form(answer) in {form(normalize("NFC", text)) for text in (check.text, *check.also)}
             right = " or ".join((check.text, *check.also))
-            return Judged(solved=same, why="" if same else f"it should be: {right}")
+            return Judged(solved=matches, why="" if matches else f"it should be: {right}")
         case Number():
             return _number(check, answer)
         case Contains():
@@ -189,55 +190,52 @@ def _folded(text: str) -> str:
 def _number(check: Number, answer: str) -> Judged:
     numbers = numbers_in(answer, check.unit)
     if not numbers:
-        what = f"no number with the unit {check.unit}" if check.unit else "no number"
-        return Judged(solved=False, why=f"there is {what} in the answer")
+        missing = f"no number with the unit {check.unit}" if check.unit else "no number"
+        return Judged(solved=False, why=f"there is {missing} in the answer")
     solved = near(numbers[-1], check.value, max(check.tolerance, check.relative * abs(check.value)))
     return Judged(solved=solved, why="" if solved else f"{numbers[-1]:g} instead of {check.value:g}")
 
 
 def same_table(made: list[list[str]], expected: list[list[str]], tolerance: float) -> str:
-    """Return where two tables differ, counted from 1 as in a spreadsheet; empty where they do not."""
+    """Return where two tables differ, counted from 1 as in a spreadsheet; empty if they do not."""
     if len(made) != len(expected):
         return f"{len(made)} rows instead of {len(expected)}"
     for row, (made_row, expected_row) in enumerate(zip(made, expected, strict=True), 1):
         if len(made_row) != len(expected_row):
             return f"row {row}: {len(made_row)} cells instead of {len(expected_row)}"
         for column, (cell, right) in enumerate(zip(made_row, expected_row, strict=True), 1):
-            named = f" ({expected[0][column - 1]})" if row > 1 and column <= len(expected[0]) else ""
-            if difference := same_value(cell, right, tolerance, f"row {row}, column {column}{named}"):
+            heading = f" ({expected[0][column - 1]})" if row > 1 and column <= len(expected[0]) else ""
+            if difference := same_value(cell, right, tolerance, f"row {row}, column {column}{heading}"):
                 return difference
     return ""
 
 
-def same_value(made: Any, expected: Any, tolerance: float, where: str = "") -> str:
-    """Return where two JSON values differ; empty where they do not. Text that is a number counts as one."""
-    made_whole, expected_whole = integer(made), integer(expected)
-    left, right = _figure(made), _figure(expected)
-    if left is not None and right is not None and made_whole is not None and expected_whole is not None:
-        near_enough = abs(made_whole - expected_whole) <= tolerance
-        return "" if near_enough else f"{where or 'value'}: {made} instead of {expected}"
-    if left is not None and right is not None:
-        return "" if near(left, right, tolerance) else f"{where or 'value'}: {made} instead of {expected}"
+def same_value(made: Any, expected: Any, tolerance: float, location: str = "") -> str:
+    """Return where two JSON values differ; empty if they do not. Text that is a number counts as a number."""
+    whole, expected_whole = integer(made), integer(expected)
+    made_number, expected_number = _figure(made), _figure(expected)
+    if made_number is not None and expected_number is not None:
+        if whole is not None and expected_whole is not None:
+            near_enough = abs(whole - expected_whole) <= tolerance
+        else:
+            near_enough = near(made_number, expected_number, tolerance)
+        return "" if near_enough else f"{location or 'value'}: {made} instead of {expected}"
     if isinstance(expected, dict) and isinstance(made, dict):
         if unshared := sorted({*made} ^ {*expected}, key=str):
-            return f"{where or 'top'}: {unshared[0]} is in one of them alone"
-        pairs = ((made[key], expected[key], f"{where}/{key}") for key in expected)
+            return f"{location or 'top'}: {unshared[0]} is in one of them alone"
+        pairs = ((made[key], expected[key], f"{location}/{key}") for key in expected)
     elif isinstance(expected, list) and isinstance(made, list):
         if len(made) != len(expected):
-            return f"{where or 'top'}: {len(made)} entries instead of {len(expected)}"
+            return f"{location or 'top'}: {len(made)} entries instead of {len(expected)}"
         pairs = (
-            (left_item, right_item, f"{where}/{n}")
-            for n, (left_item, right_item) in enumerate(zip(made, expected, strict=True))
+            (item, expected_item, f"{location}/{index}")
+            for index, (item, expected_item) in enumerate(zip(made, expected, strict=True))
         )
     else:
-        same = made == expected and isinstance(made, bool) == isinstance(expected, bool)
-        return "" if same else f"{where or 'value'}: {made!r} instead of {expected!r}"
-    return next(
-        filter(
-            None, (same_value(left_item, right_item, tolerance, at) for left_item, right_item, at in pairs)
-        ),
-        "",
-    )
+        equal = made == expected and isinstance(made, bool) == isinstance(expected, bool)
+        return "" if equal else f"{location or 'value'}: {made!r} instead of {expected!r}"
+    differences = (same_value(item, expected_item, tolerance, place) for item, expected_item, place in pairs)
+    return next(filter(None, differences), "")
 
 
 def _figure(value: Any) -> float | None:

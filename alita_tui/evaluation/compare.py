@@ -1,4 +1,4 @@
-"""Two runs of the same cases compared figure by figure, with a sentence on whether a difference may be chance."""
+"""Compares two runs of the same cases figure by figure, and says whether a difference may be chance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alita_tui.events import Value
 
 
 class Figure(Value, frozen=True):
-    """One figure of both runs."""
+    """One figure, of both runs."""
 
     name: str
     unit: str
@@ -24,16 +24,16 @@ class Comparison(Value, frozen=True):
 
     first: str
     second: str
-    """Run and model, as a person would name them."""
+    """Run and model, named for people; `first` too."""
     cases: int
-    """Cases that both did."""
+    """Number of cases in both runs."""
     left_out: int
-    """Cases that only one of them did."""
+    """Number of cases in only one of the runs."""
     figures: tuple[Figure, ...]
     failures: tuple[tuple[str, int, int], ...]
-    """Kind of failure, how often in the first run, how often in the second."""
+    """Kind of failure, count in the first run, count in the second."""
     changed: tuple[tuple[str, float, float], ...]
-    """Cases that are solved more or less often, with the shares."""
+    """Cases that were solved more or less often, with the shares in both runs."""
     unknown: tuple[str, ...] = ()
     """Figures that no case has in both runs, such as a cost without a known price."""
 
@@ -51,24 +51,24 @@ _FIGURES: tuple[tuple[str, str, Callable[[CaseResult], float]], ...] = (
 
 
 def compare(first: str, second: str, before: Iterable[CaseResult], after: Iterable[CaseResult]) -> Comparison:
-    """Compare two runs case by case. The repeats of a case are averaged, so that they count as one case."""
+    """Return the comparison of two runs, case by case. Repeats are averaged, so that a case counts once."""
     before, after = tuple(before), tuple(after)
     left, right = _by_case(before), _by_case(after)
-    both = sorted({*left} & {*right})
+    common = sorted({*left} & {*right})
     figures, unknown = [], []
     for name, unit, value in _FIGURES:
         change = paired(
-            [_mean(map(value, left[case])) for case in both],
-            [_mean(map(value, right[case])) for case in both],
+            [_mean(map(value, left[case])) for case in common],
+            [_mean(map(value, right[case])) for case in common],
         )
         if change is not None:
             figures.append(Figure(name=name, unit=unit, paired=change))
         else:
             unknown.append(name)
     kinds = [Counter(str(run.failure) for run in runs if run.failure) for runs in (before, after)]
-    shares = [(case, _solved(left[case]), _solved(right[case])) for case in both]
+    shares = [(case, _solved(left[case]), _solved(right[case])) for case in common]
     return Comparison(
-        first=first, second=second, cases=len(both), left_out=len({*left} ^ {*right}), figures=tuple(figures),
+        first=first, second=second, cases=len(common), left_out=len({*left} ^ {*right}), figures=tuple(figures),
         failures=tuple((kind, kinds[0][kind], kinds[1][kind]) for kind in sorted({*kinds[0], *kinds[1]})),
         changed=tuple(share for share in shares if share[1] != share[2]), unknown=tuple(unknown),
     )  # fmt: skip
@@ -82,8 +82,8 @@ def _by_case(results: tuple[CaseResult, ...]) -> dict[str, list[CaseResult]]:
 
 
 def _mean(values: Iterable[float]) -> float:
-    known = [value for value in values if math.isfinite(value)]
-    return sum(known) / len(known) if known else math.nan
+    finite = [value for value in values if math.isfinite(value)]
+    return sum(finite) / len(finite) if finite else math.nan
 
 
 def _solved(results: list[CaseResult]) -> float:
@@ -106,7 +106,7 @@ def amount(figure: Figure, value: float, *, signed: bool = False) -> str:
 
 
 def chance(figure: Figure) -> tuple[str, str]:
-    """Return p and what it means, in words."""
+    """Return p and its meaning, in words."""
     p = figure.paired.p
     meaning = (
         "the same" if figure.paired.difference == 0 else "real" if figure.paired.real else "may be chance"
@@ -115,23 +115,23 @@ def chance(figure: Figure) -> tuple[str, str]:
 
 
 def unknown_line(comparison: Comparison) -> str:
-    """Return which figures are not compared for all cases; empty if all are."""
-    known = [(figure.name, figure.paired.cases) for figure in comparison.figures]
-    known += [(name, 0) for name in comparison.unknown]
-    parts = [f"{name} ({count} of {comparison.cases})" for name, count in known if count < comparison.cases]
+    """Return a sentence naming the figures that are not known for all cases; empty if all are known."""
+    counts = [(figure.name, figure.paired.cases) for figure in comparison.figures]
+    counts += [(name, 0) for name in comparison.unknown]
+    parts = [f"{name} ({count} of {comparison.cases})" for name, count in counts if count < comparison.cases]
     return f"Not known for all cases, and compared only where it is: {', '.join(parts)}." if parts else ""
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return in one or two sentences whether the share solved differs."""
+    """Return one or two sentences on whether the share of solved cases differs."""
     solved = next((figure for figure in comparison.figures if figure.name == "solved"), None)
     if solved is None:
         return "The two runs have no case in common, so there is nothing to compare."
     change = solved.paired
     if change.difference == 0:
         return f"Both solved the same share, {amount(solved, change.first)} of {change.cases} cases."
-    way = "more" if change.difference > 0 else "fewer"
-    points = f"{abs(change.difference):.1f} points {way}"
+    direction = "more" if change.difference > 0 else "fewer"
+    points = f"{abs(change.difference):.1f} points {direction}"
     if change.real:
         share = f"{100 * change.p:.1f} %" if change.p >= 0.001 else "less than 0.1 %"
         often = f"chance alone would do that in {share} of such comparisons"

@@ -1,4 +1,4 @@
-"""What two runs depend on, and why their figures may not be comparable."""
+"""The conditions of two runs, and reasons why their figures may not be comparable."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NAMES = (
     "without", "library_digest", "started_at", "version", "python",
 )  # fmt: skip
 _INCIDENTAL = ("run", "suite", "started_at")
-"""Fields in which any two runs may differ without a difference in what was done."""
+"""Fields that differ between any two runs without making a difference."""
 _WORDS = {"models": "model", "configured": "model of other roles", "version": "version of alita"}
 _SHOWN = 60
-"""Characters of a value in a sentence."""
+"""Most characters of a value in a sentence."""
 
 
 class Condition(NamedTuple):
-    """Something that both runs depend on, and what it was in each, as text."""
+    """A condition of both runs, with its value in each, as text."""
 
     name: str
     first: str
@@ -31,12 +31,12 @@ class Condition(NamedTuple):
 
 
 def of_model(setup: Setup, model: str) -> Setup:
-    """Return the setup of the part of a run that one of its models did."""
+    """Return the setup of the part of a run with one of its models."""
     return replace(setup, models=(model,), planned=setup.planned // len(setup.models))
 
 
 def conditions(first: Setup, second: Setup) -> tuple[Condition, ...]:
-    """Return what both runs depend on; settings and prompts only where they differ."""
+    """Return the conditions of both runs; settings and prompts only if they differ."""
     rows = [
         Condition(_WORDS.get(name, name.replace("_", " ")), _text(name, first), _text(name, second))
         for name in _NAMES
@@ -61,7 +61,7 @@ def _text(name: str, setup: Setup) -> str:
 
 
 def differences(first: Setup, second: Setup) -> tuple[Condition, ...]:
-    """Return the conditions that differ between two runs and may have made a difference."""
+    """Return the conditions that differ between two runs and may have changed the results."""
     incidental = {_WORDS.get(name, name.replace("_", " ")) for name in _INCIDENTAL}
     return tuple(
         condition
@@ -71,7 +71,7 @@ def differences(first: Setup, second: Setup) -> tuple[Condition, ...]:
 
 
 def difference_line(different: Sequence[Condition]) -> str:
-    """Return in one sentence what differs between two runs."""
+    """Return a sentence on what differs between two runs."""
     if not different:
         return "Nothing that is on record differs between them."
     parts = [
@@ -84,7 +84,7 @@ def difference_line(different: Sequence[Condition]) -> str:
 
 
 def _cause(name: str) -> str:
-    """Return what a condition is a part of: a model is often named in a setting, too, and a version has its prompts."""
+    """Return the cause of a differing condition: a model is also named in settings, and a version changes prompts."""
     if name in _WORDS.values():
         return name.partition(" ")[0]
     if name.startswith(("setting roles.", "setting model.")):
@@ -104,17 +104,17 @@ def caveats(
     judges: Sequence[Agreement] = (),
     other_judges: Sequence[Agreement] = (),
 ) -> tuple[str, ...]:
-    """Return a sentence for each reason why the figures of two runs may not be comparable, the most serious first.
+    """Return a sentence for each reason why the figures of two runs may not be comparable, most serious first.
 
-    The setups are those of one model each (`of_model`). `judges`, `other_judges`: those of rubrics in the first and
-    the second run.
+    Each setup is that of one model (`of_model`). `judges` and `other_judges` are the judges of rubrics in the first
+    and in the second run.
     """
     if first.run == second.run and first.models == second.models:
         return ("Both sides are the same run with the same model.",)
     sentences = [
-        f"{counted(setup.planned - len(results), 'case')} of {setup.planned} of the {which} run "
+        f"{counted(setup.planned - len(results), 'case')} of {setup.planned} of the {ordinal} run "
         f"{'has' if setup.planned - len(results) == 1 else 'have'} not ended; only what both runs ended is compared."
-        for which, setup, results in (("first", first, before), ("second", second, after))
+        for ordinal, setup, results in (("first", first, before), ("second", second, after))
         if setup.planned > len(results)
     ]
     by_rubric = [{judge.rubric: judge.judge for judge in measured} for measured in (judges, other_judges)]

@@ -1,4 +1,4 @@
-"""Why a case was not solved, read from its record alone."""
+"""Why a case was not solved, derived from its record alone."""
 
 from __future__ import annotations
 
@@ -19,69 +19,69 @@ _OUTCOMES: Mapping[str, FailureKind] = {
     "interrupted": "harness",
 }
 _ENDED_BY: tuple[FailureKind, ...] = ("sandbox", "missing tool", "approval", "tool failed", "malformed call")
-"""Kinds that may explain a wrong answer, the surest first."""
+"""Kinds of failure that can explain a wrong answer, most certain first."""
 
 
 def failure(history: Sequence[Envelope], accepted: Collection[str] = ()) -> tuple[FailureKind, int]:
-    """Return why a case was not solved, and the number of the event where it went wrong.
+    """Return why a case was not solved, and the number of the event that shows it.
 
-    `accepted`: calls whose result is in the answer.
+    `accepted` are the ids of calls whose result is in the answer.
     """
-    last: dict[FailureKind, int] = {}
+    newest: dict[FailureKind, int] = {}
     finished, end = None, 0
     for envelope in history:
-        kind, shown = _sign(envelope.event)
-        if kind and shown:
-            last[kind] = envelope.seq or 0
+        kind, occurs = _evidence(envelope.event)
+        if kind and occurs:
+            newest[kind] = envelope.seq or 0
         elif kind:
-            last.pop(kind, None)
+            newest.pop(kind, None)
         if isinstance(envelope.event, e.TaskFinished):
             finished, end = envelope.event, envelope.seq or 0
     if finished is None:
         return "harness", end
     kind = _OUTCOMES.get(finished.outcome, "")
-    if kind == "approval" and last.get("question", 0) > last.get("approval", 0):
-        kind = "question"  # what came last is what it waits for
+    if kind == "approval" and newest.get("question", 0) > newest.get("approval", 0):
+        kind = "question"  # the task waits for the newer of the two
     if not kind and finished.outcome == "failed":
-        kind = "provider" if "provider" in last else "sandbox" if "sandbox" in last else ""
-    kind = kind or next((cause for cause in _ENDED_BY if cause in last), "")
+        kind = "provider" if "provider" in newest else "sandbox" if "sandbox" in newest else ""
+    kind = kind or next((cause for cause in _ENDED_BY if cause in newest), "")
     if kind:
-        return kind, last.get(kind, end)
-    return _of_answer(history, finished, end, accepted)
+        return kind, newest.get(kind, end)
+    return _failure_of_answer(history, finished, end, accepted)
 
 
-def question_at(history: Sequence[Envelope], at: int) -> str:
-    """Return the question that was asked in an event, as the reason of a failure."""
+def question_at(history: Sequence[Envelope], seq: int) -> str:
+    """Return the question of an event, as the reason of a failure."""
     texts = (
         envelope.event.text
         for envelope in history
-        if envelope.seq == at and isinstance(envelope.event, e.QuestionAsked)
+        if envelope.seq == seq and isinstance(envelope.event, e.QuestionAsked)
     )
     return f"“{one_line(next(texts, ''), 300)}”"
 
 
 def not_found(history: Sequence[Envelope], tool: str) -> tuple[FailureKind, int]:
-    """Return why a tool was not named, and the event: no search listed it, or one did and another was chosen."""
-    at = 0
+    """Return why a tool was not named, and the event: no search listed it, or another tool was chosen."""
+    newest_search = 0
     for envelope in history:
         if isinstance(envelope.event, e.ToolSearched):
-            at = envelope.seq or 0
-            named = {str(hit.card.name) for hit in envelope.event.hits} | {
+            newest_search = envelope.seq or 0
+            listed = {str(hit.card.name) for hit in envelope.event.hits} | {
                 miss.name for miss in envelope.event.near_misses
             }
-            if tool in named:
-                return "misread task", at
-    return "not found", at
+            if tool in listed:
+                return "misread task", newest_search
+    return "not found", newest_search
 
 
-def _of_answer(
+def _failure_of_answer(
     history: Sequence[Envelope], finished: e.TaskFinished, end: int, accepted: Collection[str]
 ) -> tuple[FailureKind, int]:
     """Return why an answer is wrong although no step failed, and the event that shows it."""
     if finished.ungrounded:
         return "ungrounded answer", end
-    if at := _misjudged(history):
-        return "gap misjudged", at
+    if misjudged_at := _misjudged(history):
+        return "gap misjudged", misjudged_at
     ran = [
         envelope.seq or 0
         for envelope in history
@@ -91,9 +91,9 @@ def _of_answer(
 
 
 def _misjudged(history: Sequence[Envelope]) -> int:
-    """Return the event at which a gap in the library was misjudged; 0 where none was.
+    """Return the number of the event at which a gap in the library was misjudged; 0 for none.
 
-    Either a tool was built though the library surely had one, or none was built or run though the library had none.
+    Either a tool was built although a search said that one fits, or none was built or run although it found none.
     """
     searched, missing = None, 0
     for envelope in history:
@@ -111,8 +111,8 @@ def _misjudged(history: Sequence[Envelope]) -> int:
     return missing
 
 
-def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
-    """Return the kind of failure that an event is about, and whether it shows (True) or clears it (False)."""
+def _evidence(event: e.SessionEvent) -> tuple[FailureKind, bool]:
+    """Return the kind of failure that an event is about, and True if the failure occurs, False if it is overcome."""
     match event:
         case e.ToolFailed(reason=reason):
             return ("sandbox" if reason == "sandbox" else "tool failed"), True
@@ -123,10 +123,10 @@ def _sign(event: e.SessionEvent) -> tuple[FailureKind, bool]:
         case e.ActionChosen():
             return "malformed call", False
         case _:
-            return _sign_of_build(event)
+            return _evidence_of_build(event)
 
 
-def _sign_of_build(event: e.SessionEvent) -> tuple[FailureKind, bool]:
+def _evidence_of_build(event: e.SessionEvent) -> tuple[FailureKind, bool]:
     match event:
         case e.BuildFailed():
             return "missing tool", True

@@ -1,4 +1,4 @@
-"""A comparison as one HTML file: no script, no network, charts as SVG."""
+"""Writes a comparison as one HTML file without scripts or network, with charts as SVG."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def as_html(
 ) -> str:
     """Return a comparison as a complete page; text from models and suites is escaped.
 
-    `judges`, `other_judges`: of rubrics in the first and the second run. `caveats`: why figures are not comparable.
+    `judges` and `other_judges` are the judges of rubrics in the first and second run; `caveats` are reasons why figures
+    are not comparable.
     """
     digest = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'"
@@ -66,8 +67,8 @@ def as_html(
         for name, left, right in conditions(first, second)
     )
     judged = "".join(
-        f"<p>Judge of the {which} run: {_text(str(judge))}. Rubric: {_text(judge.rubric)}</p>"
-        for which, measured in (("first", judges), ("second", other_judges))
+        f"<p>Judge of the {ordinal} run: {_text(str(judge))}. Rubric: {_text(judge.rubric)}</p>"
+        for ordinal, measured in (("first", judges), ("second", other_judges))
         for judge in measured
     )
     warned = "".join(f"<p><strong>{_text(caveat)}</strong></p>\n" for caveat in caveats)
@@ -113,12 +114,12 @@ def _words(kind: str) -> str:
 
 
 def _interval(figure: Figure) -> str:
-    """Draw the interval of a difference around zero."""
+    """Return a chart of a difference's interval around zero, as SVG."""
     change = figure.paired
-    most = max(abs(change.low), abs(change.high), abs(change.difference)) or 1.0
+    largest = max(abs(change.low), abs(change.high), abs(change.difference)) or 1.0
 
     def at(value: float) -> float:
-        return _WIDTH / 2 + value / most * (_WIDTH / 2 - 6)
+        return _WIDTH / 2 + value / largest * (_WIDTH / 2 - 6)
 
     middle = _HEIGHT / 2
     low, high = amount(figure, change.low, signed=True), amount(figure, change.high, signed=True)
@@ -131,9 +132,9 @@ def _interval(figure: Figure) -> str:
 
 
 def _bars(left: int, right: int, comparison: Comparison) -> str:
-    most = max(max(first, second) for _, first, second in comparison.failures) or 1
+    largest = max(max(first, second) for _, first, second in comparison.failures) or 1
     return (
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{left} and {right}">'
-        f'<rect class="one" y="1" height="7" width="{left / most * _WIDTH:.1f}"/>'
-        f'<rect class="bar" y="10" height="7" width="{right / most * _WIDTH:.1f}"/></svg>'
+        f'<rect class="one" y="1" height="7" width="{left / largest * _WIDTH:.1f}"/>'
+        f'<rect class="bar" y="10" height="7" width="{right / largest * _WIDTH:.1f}"/></svg>'
     )

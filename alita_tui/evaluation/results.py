@@ -1,4 +1,4 @@
-"""What a run of a suite is and gave: its setup in one file, a line for each case that ended."""
+"""The setup of a suite's run, and its results: one for each case that ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Rule = Literal["none", "policy", "digests", "person"]
 """Who approves builds: nobody; the rules of the policy; the digests that were approved before; a person."""
 
 Without = Literal["memory", "learning", "hidden-tests", "planner"]
-"""What a run leaves out, to see what it brings."""
+"""Parts of alita that a run switches off, to measure their effect."""
 
 FailureKind = Literal[
     "",
@@ -33,8 +33,8 @@ FailureKind = Literal[
     "wrong answer",
     "harness",
 ]
-"""Why a case was not solved, derived from the record. `misread task` remains where the record shows no error;
-`wrong answer` was written by older versions for that and the two above it; `harness`: alita itself failed."""
+"""Why a case was not solved, derived from its record. `misread task` is used if the record shows no error. Older
+versions wrote `wrong answer` for that and for the two kinds above it. With `harness` alita itself failed."""
 
 FAILURE_WORDS: dict[FailureKind, str] = {
     "": "solved",
@@ -58,91 +58,91 @@ FAILURE_WORDS: dict[FailureKind, str] = {
 
 
 class Setup(Value, frozen=True):
-    """Everything that a run depends on, as it was."""
+    """Everything on which a run depends."""
 
     run: str
     suite: str
     suite_path: str
     suite_digest: str
     models: tuple[str, ...]
-    """As `provider:name`."""
+    """Written as `provider:name`."""
     configured: bool = False
-    """The model is the one of the settings, with the models of all other roles; none was named."""
+    """True if no model was named, so that the settings decide the models of all roles."""
     repeat: int = 1
     budget_usd: float = 0.0
-    """Cap of the whole run in US dollars; 0: none but those of the settings."""
+    """Cap of the whole run in US dollars; 0 for only the caps of the settings."""
     approve: Rule = "none"
     without: tuple[Without, ...] = ()
     stream: bool = False
-    """The cases of one model and repeat share a home, one after the other."""
+    """True if the cases of one model and repeat run one after the other in the same home."""
     tags: tuple[str, ...] = ()
-    """Cases with one of these alone; empty: all."""
+    """Only cases with one of these tags are run; empty for all."""
     cases: int = 0
-    """So many cases at most, always the same for a suite; 0: all."""
+    """Maximum number of cases, always the same ones of a suite; 0 for all."""
     planned: int = 0
-    """Cases of the run, times models and repeats; 0: not known, as older versions did not count them."""
+    """Number of cases times models times repeats; 0 if unknown, as older versions did not count them."""
     started_at: str = ""
     """ISO 8601, UTC."""
     version: str = ""
-    """Of alita."""
+    """Version of alita."""
     python: str = ""
     settings: dict[str, str] = {}
-    """Those that are not at their defaults; no secret is a setting."""
+    """Settings that differ from their defaults; no secret is a setting."""
     prompts: dict[str, str] = {}
-    """SHA-256 of each prompt by its name."""
+    """SHA-256 of each prompt, by name."""
     library_digest: str = ""
-    """Over the tools that each case can find from the start; empty for none."""
+    """Digest of the tools that each case can find from the start; empty for none."""
     approved_digests: tuple[str, ...] = ()
-    """For `digests`: those that were approved when the run began."""
+    """For the rule `digests`: the digests that were approved when the run began."""
 
 
 class CaseResult(Value, frozen=True):
-    """One case that ended, with one model, once."""
+    """The result of one repeat of a case with one model."""
 
     case: str
     model: str
     turn: int
-    """Which repeat, from 1."""
+    """Number of the repeat, from 1."""
     session_id: str = ""
     home: str = ""
     """Folder of the case's home, in the run's folder."""
     solved: bool = False
     why: str = ""
-    """What the check saw."""
+    """What the check found."""
     failure: FailureKind = ""
     at: int = 0
-    """The event where it went wrong; 0: none."""
+    """Number of the event that shows the failure; 0 for none."""
     outcome: str = ""
     answer: str = ""
     usd: float = 0.0
-    """What is known to be paid; with assumed prices where the settings assume them."""
+    """Known cost, including assumed prices if the settings assume any."""
     judge_usd: float = 0.0
-    """What the judge of a rubric cost, besides."""
+    """Cost of the judge of a rubric, which `usd` leaves out."""
     unpriced: int = 0
-    """Calls without a known price."""
+    """Number of calls without a known price."""
     tokens: int = 0
     seconds: float = 0.0
-    """Of the agent's own time; without waiting for the person."""
+    """Duration without waiting for the person."""
     steps: int = 0
     calls: int = 0
-    """Of models."""
+    """Number of model calls."""
     runs: int = 0
-    """Of tools."""
+    """Number of tool runs."""
     reused: int = 0
-    """Runs of tools that this task did not build."""
+    """Number of runs of tools that this task did not build."""
     builds: int = 0
     ungrounded: int = 0
     overhead_ms: float = 0.0
-    """What making the home and the check took."""
+    """Time for creating the home and for the check."""
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Return which case it is, with which model, which time."""
+        """Case, model and number of the repeat."""
         return self.case, self.model, self.turn
 
 
 def lines(raw: bytes) -> tuple[CaseResult, ...]:
-    """Return the results in a file of JSON lines; a line that a kill cut off is left out. A case counts once."""
+    """Return the results in JSON Lines, each key once; a line that a kill cut off is left out."""
     results: dict[tuple[str, str, int], CaseResult] = {}
     for line in raw.split(b"\n"):
         try:
@@ -154,5 +154,5 @@ def lines(raw: bytes) -> tuple[CaseResult, ...]:
 
 
 def share(results: tuple[CaseResult, ...]) -> float:
-    """Return the share that was solved; 0 for none."""
+    """Return the share of solved cases, 0 to 1; 0 if there are none."""
     return sum(result.solved for result in results) / len(results) if results else 0.0

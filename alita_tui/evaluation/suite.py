@@ -1,4 +1,4 @@
-"""A suite: tasks with what their answers must be, read from a folder or a file of JSON lines."""
+"""Reads a suite, which is tasks with checks of their answers, from a folder or a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from alita_tui.spine.text import one_line
 CASES = "cases.jsonl"
 ABOUT = "suite.json"
 _RECORDS = "metadata.jsonl"
-"""As folders of public benchmarks call theirs."""
+"""Name of this file in folders of public benchmarks."""
 _MOST_BYTES = 64_000_000
 _EXACT_NUMBER = 1e-9
-_ALONE = "\n\nAnswer with the result alone, in as few words as possible."
-"""Added to a record whose answer is compared word for word: such benchmarks give this instruction separately."""
+_RESULT_ONLY = "\n\nAnswer with the result alone, in as few words as possible."
+"""Added to a record whose answer is compared as text, because such benchmarks give this instruction separately."""
 
 
 class Case(Value, frozen=True, forbid_unknown_fields=True):
@@ -33,12 +33,12 @@ class Case(Value, frozen=True, forbid_unknown_fields=True):
     task: str
     check: Check
     files: tuple[str, ...] = ()
-    """Given with the task; paths beside the suite's file, with no way out of its folder."""
+    """Files for the task; paths within the suite's folder."""
     budget_usd: float = 0.0
-    """Cap of this task in US dollars; 0: as the settings say."""
+    """Cap of this task in US dollars; 0 for the cap of the settings."""
     tags: tuple[str, ...] = ()
     seed: int = 0
-    """Orders the cases of a run; it is not given to models."""
+    """Decides the order of the cases; it is not sent to models."""
 
 
 class About(Value, frozen=True, forbid_unknown_fields=True):
@@ -48,18 +48,18 @@ class About(Value, frozen=True, forbid_unknown_fields=True):
 
 
 class Suite(Value, frozen=True):
-    """Cases and where their files are."""
+    """Cases and the folder of their files."""
 
     name: str
     folder: str
-    """Paths of files start here."""
+    """Paths of files are relative to it."""
     cases: tuple[Case, ...]
     digest: str
     """SHA-256 over the cases and the bytes of their files."""
     stream: bool = False
-    """The cases share a home, one after the other: what one teaches or builds is there for the next."""
+    """True if the cases run one after the other in one home, so that each finds what earlier ones learned and built."""
     described: tuple[tuple[str, str], ...] = ()
-    """Name and description of tools that each case can find, and that cannot run."""
+    """Names and descriptions of tools that each case can find but not run."""
 
     def file(self, name: str) -> Path:
         """Return the path of a file of the suite."""
@@ -69,13 +69,13 @@ class Suite(Value, frozen=True):
 def read_suite(path: Path) -> Suite:
     """Return the suite in a folder or in a file of JSON lines.
 
-    Records of public benchmarks (`question`, `answer`, `file_name` and the like) are read as they are, and so are
-    folders of tools and queries. Raises UsageError.
+    It also reads records of public benchmarks (`question`, `answer`, `file_name` and the like), and folders of tools
+    and queries. Raises UsageError.
     """
     file = path
     try:
         is_folder = path.is_dir()
-    except OSError as error:  # a name that is too long, say
+    except OSError as error:  # for example a name that is too long
         raise UsageError(f"{one_line(str(path), 100)} cannot be read: {error.strerror}.") from error
     if is_folder:
         file = next((path / name for name in (CASES, _RECORDS) if (path / name).is_file()), path / CASES)
@@ -96,11 +96,11 @@ def read_suite(path: Path) -> Suite:
         cases = tuple(_case(number, raw, file) for number, raw in _lines(file))
     if not cases:
         raise UsageError(f"{file} has no case.", hint="Each line is a JSON object with id, task and check.")
-    seen: set[str] = set()
+    ids: set[str] = set()
     for case in cases:
-        if case.id in seen:
+        if case.id in ids:
             raise UsageError(f"{file}: two cases are called {one_line(case.id, 60)!r}.")
-        seen.add(case.id)
+        ids.add(case.id)
     about = _about(folder / ABOUT) if is_folder else About()
     parts = [msgspec.json.encode(case, order="sorted").decode() for case in cases]
     parts += ["stream"] if about.stream else []
@@ -128,7 +128,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         if file.stat().st_size > _MOST_BYTES:
             raise UsageError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB.")
-        # Other characters that end a line elsewhere may be part of the text of a case.
+        # Not splitlines: other line separators may be part of a case's text.
         lines = file.read_text("utf-8-sig").split("\n")
     except FileNotFoundError as error:
         raise UsageError(
@@ -136,16 +136,18 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}.") from error
-    for place, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             raw = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise UsageError(f"{file}, line {place}: it is no JSON: {one_line(str(error), 200)}.") from error
+            raise UsageError(
+                f"{file}, line {line_number}: it is no JSON: {one_line(str(error), 200)}."
+            ) from error
         if not isinstance(raw, dict):
-            raise UsageError(f"{file}, line {place}: a case is a JSON object.")
-        yield place, raw
+            raise UsageError(f"{file}, line {line_number}: a case is a JSON object.")
+        yield line_number, raw
 
 
 def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
@@ -164,14 +166,14 @@ def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
     return case
 
 
-def _record(place: int, raw: dict[str, Any], file: Path) -> Case | None:
-    """Return a record of a public benchmark as a case; None for what is none.
+def _record(line_number: int, raw: dict[str, Any], file: Path) -> Case | None:
+    """Return a record of a public benchmark as a case; None if it is no such record.
 
-    Its answer is compared as a number where it is one, else as text.
+    Its answer is compared as a number if it is one, else as text.
     """
     if unread := next((name for name in raw if name.lower() in ("choices", "options")), ""):
         raise UsageError(
-            f"{file}, line {place}: it has {unread!r}, which no record's task would name.",
+            f"{file}, line {line_number}: it has {unread!r}, which no record's task would name.",
             hint="Write such questions as cases: id, task with its choices, check.",
         )
     fields = {key.lower().replace(" ", "_"): value for key, value in raw.items()}
@@ -182,58 +184,58 @@ def _record(place: int, raw: dict[str, Any], file: Path) -> Case | None:
     unanswered = check is None or isinstance(check, Exact) and not check.text.strip()
     if isinstance(question, str) and question.strip() and unanswered and {*names} & {*fields}:
         raise UsageError(
-            f"{file}, line {place}: it has no answer to check against.",
+            f"{file}, line {line_number}: it has no answer to check against.",
             hint="Leave such questions out, or write them as cases: id, task, check.",
         )
     if check is None or not isinstance(question, str) or not question.strip():
         return None
-    given_with = next((fields[name] for name in ("context", "passage") if fields.get(name)), "")
-    if (context := _context(given_with)) is None:
+    material = next((fields[name] for name in ("context", "passage") if fields.get(name)), "")
+    if (context := _context(material)) is None:
         raise UsageError(
-            f"{file}, line {place}: its context is in a form that is not known.",
+            f"{file}, line {line_number}: its context is in a form that is not known.",
             hint="Write it as text, or write such questions as cases: id, task with what it needs, check.",
         )
     question += f"\n\nContext:\n{context}" if context else ""
-    given = fields.get("file_name") or fields.get("file_path") or ()
-    given = given if isinstance(given, list | tuple) else (given,)
-    named = (fields.get(name) for name in ("task_id", "id", "_id"))
-    name = str(next(filter(None, named), f"case-{place}"))
+    file_names = fields.get("file_name") or fields.get("file_path") or ()
+    file_names = file_names if isinstance(file_names, list | tuple) else (file_names,)
+    identifiers = (fields.get(name) for name in ("task_id", "id", "_id"))
+    name = str(next(filter(None, identifiers), f"case-{line_number}"))
     level = fields.get("level")
     return Case(
-        id=name, task=question if isinstance(check, Number) else f"{question}{_ALONE}", check=check,
-        files=tuple(map(str, given)), tags=(f"level-{level}",) if level is not None else (),
+        id=name, task=question if isinstance(check, Number) else f"{question}{_RESULT_ONLY}", check=check,
+        files=tuple(map(str, file_names)), tags=(f"level-{level}",) if level is not None else (),
     )  # fmt: skip
 
 
 def _answers(answer: dict[str, Any]) -> list[Any]:
-    """Return the right answers of an object that holds several, as question sets over texts and trivia have them."""
+    """Return the right answers in an object with several, which is a form of some question sets."""
     if isinstance(aliases := answer.get("aliases"), list):
         return [answer.get("value"), *aliases]
     return texts if isinstance(texts := answer.get("text"), list) else []
 
 
-def _context(given: Any) -> str | None:
-    """Return what a question is about as text: a text, or passages of sentences under titles; None for other forms."""
-    if isinstance(given, str):
-        return given.strip()
-    if isinstance(given, dict) and {*given} == {"title", "sentences"}:
-        titles, texts = given["title"], given["sentences"]
+def _context(material: Any) -> str | None:
+    """Return the context of a question as text; None if it is neither a text nor titled passages of sentences."""
+    if isinstance(material, str):
+        return material.strip()
+    if isinstance(material, dict) and {*material} == {"title", "sentences"}:
+        titles, texts = material["title"], material["sentences"]
         if not isinstance(titles, list) or not isinstance(texts, list) or len(titles) != len(texts):
             return None
-        given = [list(pair) for pair in zip(titles, texts, strict=True)]
-    if not isinstance(given, list):
+        material = [list(pair) for pair in zip(titles, texts, strict=True)]
+    if not isinstance(material, list):
         return None
-    if all(isinstance(text, str) for text in given):
-        return "\n\n".join(given)
+    if all(isinstance(text, str) for text in material):
+        return "\n\n".join(material)
     try:
-        passages = msgspec.convert(given, ready(list[tuple[str, list[str]]]))
+        passages = msgspec.convert(material, ready(list[tuple[str, list[str]]]))
     except msgspec.ValidationError:
         return None
     return "\n\n".join(f"{title}\n{''.join(sentences).strip()}" for title, sentences in passages)
 
 
 def _expected(answer: Any) -> Exact | Number | None:
-    """Return the check of a record's answer: of what comes after `####`, if it contains that; None for no answer."""
+    """Return the check of a record's answer, or of its part after `####` if it has one; None for no answer."""
     if isinstance(answer, dict):
         answer = list(dict.fromkeys(item for item in _answers(answer) if isinstance(item, str)))
     if isinstance(answer, list) and answer and all(isinstance(item, str) for item in answer):
@@ -243,7 +245,7 @@ def _expected(answer: Any) -> Exact | Number | None:
     text = str(answer).rpartition("\n####")[2].strip()
     value = number(text)
     if abs(integer(text) or 0) > 2**53:
-        value = None  # an order number, for example: one digit off is wrong
+        value = None  # for example an order number, in which every digit counts
     return Exact(text=text, loose=True) if value is None else Number(value=value, relative=_EXACT_NUMBER)
 
 

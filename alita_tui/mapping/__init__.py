@@ -1,1 +1,1 @@
-"""One tool over many inputs: read row by row, run side by side, stored in parts, continued after a kill."""
+"""Maps: one tool over many inputs, which are read row by row, run in parallel, stored in parts, and resumed."""

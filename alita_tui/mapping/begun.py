@@ -1,6 +1,7 @@
-"""Rows of a tool that may change something: recorded on disk before each begins, and its outcome after.
+"""Records rows of a tool that may change something: on disk before each row begins, and its outcome afterwards.
 
-There is a file for each batch, removed once the batch is stored. A row that began without an outcome may have run.
+There is a file for each batch, which is removed once the batch is stored. A row that began but has no outcome may have
+run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MAY_HAVE_RUN = "It may have run: alita ended while it did, and the tool may chan
 
 
 def not_written(folder: Path, error: OSError) -> StoreError:
-    """Return what a person is told where something in the folder of results cannot be written."""
+    """Return the error for a file in the folder of results that cannot be written."""
     return StoreError(
         f"{error.filename or folder} cannot be written: {error.strerror}.",
         hint="Finished rows are kept; run the same command to continue.",
@@ -33,21 +34,21 @@ def not_written(folder: Path, error: OSError) -> StoreError:
 class _Line(Value, frozen=True):
     row: int
     outcome: Outcome | None = None
-    """None if the row begins."""
+    """None if the line says that the row begins."""
     unbegun: bool = False
-    """It did not begin after all."""
+    """True if the row did not begin after all."""
 
 
 class BeganFile:
-    """The rows of one batch, in the order in which they begin."""
+    """The file with the rows of one batch, in the order in which they begin."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is written until the first of them begins."""
+        """The file is created when the first row begins."""
         self.path = path
         self._file: BinaryIO | None = None
 
     def begin(self, row: int) -> None:
-        """Put on disk that a row begins now. Blocks. Raise StoreError."""
+        """Record on disk that a row begins. Blocks. Raises StoreError."""
         with self._recording():
             if self._file is None:
                 make_folder(self.path.parent)
@@ -57,23 +58,23 @@ class BeganFile:
             os.fdatasync(self._file.fileno())
 
     def take_back(self, row: int) -> None:
-        """Say that a row did not begin. Raise StoreError."""
+        """Record that a row did not begin after all. Raises StoreError."""
         with self._recording():
             self._write(_Line(row=row, unbegun=True))
 
     def end(self, outcome: Outcome) -> None:
-        """Record a row's outcome; if a power failure loses it, the row counts as possibly run. Raise StoreError."""
+        """Record a row's outcome; if a power failure loses it, the row may have run. Raises StoreError."""
         with self._recording():
             self._write(_Line(row=outcome.row, outcome=outcome))
 
     def close(self) -> None:
-        """Close the file; it stays."""
+        """Close the file, without removing it."""
         if self._file is not None:
             self._file.close()
 
     @contextmanager
     def _recording(self) -> Iterator[None]:
-        """Turn an error of the disk into a StoreError."""
+        """Raise errors of the disk as StoreError."""
         try:
             yield
         except OSError as error:
@@ -86,13 +87,13 @@ class BeganFile:
 
 
 class BegunRows:
-    """What earlier runs began, and the files of the batches that run now."""
+    """The rows that earlier runs began, and the files of the running batches."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the files of earlier runs. Raise StoreError, OSError."""
+        """Read the files of earlier runs. Raises StoreError, OSError."""
         self._folder = folder
         self._rows: dict[int, Outcome | None] = {}
-        """Rows that earlier runs began, with their outcomes if known."""
+        """Rows that earlier runs began, with their outcomes; None if unknown."""
         self._left: dict[Path, set[int]] = {}
         self._keeping = Lock()  # batches are stored from threads
         for path in sorted(folder.glob("*.jsonl")):
@@ -101,9 +102,8 @@ class BegunRows:
 
     def _read(self, path: Path) -> set[int]:
         rows: dict[int, Outcome | None] = {}
-        for line in path.read_bytes().split(b"\n")[
-            :-1
-        ]:  # a torn line was not on disk when its row would have begun
+        # A torn last line is ignored: it was not on disk, so its row has not begun.
+        for line in path.read_bytes().split(b"\n")[:-1]:
             try:
                 entry = msgspec.json.decode(line, type=ready(_Line))
             except msgspec.DecodeError as error:
@@ -115,43 +115,45 @@ class BegunRows:
                 rows.pop(entry.row, None)
             else:
                 rows[entry.row] = entry.outcome
-        self._rows.update({row: came for row, came in rows.items() if came or not self._rows.get(row)})
+        self._rows.update(
+            {row: outcome for row, outcome in rows.items() if outcome or not self._rows.get(row)}
+        )
         return set(rows)
 
     def known(self, row: int) -> Outcome | None:
-        """Return the outcome of a row that an earlier run began; None if none did."""
+        """Return the outcome of a row that an earlier run began; None for any other row."""
         if row not in self._rows:
             return None
         return self._rows[row] or Outcome(row=row, reason=MAY_HAVE_RUN, unsure=True)
 
     @property
     def rows(self) -> list[int]:
-        """Return the rows that earlier runs began and that are not stored yet."""
+        """The rows that earlier runs began and that are not stored yet."""
         return list(self._rows)
 
     def has(self, row: int) -> bool:
-        """Return whether an earlier run began a row that is not stored yet."""
+        """Return True if an earlier run began the row and it is not stored yet."""
         return row in self._rows
 
     def forget_unsure(self) -> None:
-        """Let the rows that may have run begin again."""
-        self._rows = {row: came for row, came in self._rows.items() if came and not came.unsure}
+        """Forget the rows that may have run, so that they can run again."""
+        self._rows = {row: outcome for row, outcome in self._rows.items() if outcome and not outcome.unsure}
 
-    def file(self, first: int) -> BeganFile:
-        """Return a new file for a batch."""
+    def file(self, first_row: int) -> BeganFile:
+        """Return a new file for the batch that begins with a row."""
         self._number += 1
-        return BeganFile(self._folder / f"{first:012}-{self._number - 1:06}.jsonl")
+        return BeganFile(self._folder / f"{first_row:012}-{self._number - 1:06}.jsonl")
 
     def forget_rows(self, rows: Sequence[int], file: BeganFile | None) -> None:
-        """Remove the rows that are now in the parts of the map. Raise OSError."""
+        """Remove rows that are now stored in parts of the map. Raises OSError."""
         if file is not None:
             file.close()
             file.path.unlink(missing_ok=True)
         with self._keeping:
             for row in rows:
                 self._rows.pop(row, None)
-            for path, left in list(self._left.items()):
-                left.difference_update(rows)
-                if not left:
+            for path, row_numbers in list(self._left.items()):
+                row_numbers.difference_update(rows)
+                if not row_numbers:
                     path.unlink(missing_ok=True)
                     del self._left[path]

@@ -1,7 +1,7 @@
 """The progress of a map: a part file for each batch of rows, and a line in the journal once it is on disk.
 
-A kill loses only the batches that were running. A torn last line is cut; a part that differs from the journal is made
-again. If rows run at most once (`Head.once`), lost rows count as failed instead, as unsure.
+A kill loses only the running batches. A torn last line is cut off; the rows of a part that does not match the journal
+are run again. If rows run at most once (`Head.once`), lost rows count as failed instead, and as unsure.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from alita_tui.store.disk import replace
 
 _SCHEMA = 1
 JOURNAL, MANIFEST, FAILED = "journal.jsonl", "manifest.json", "failed.jsonl"
-_GONE = "It ran, but its result is gone from this folder, and the tool may change something."
+_RESULT_LOST = "It ran, but its result is gone from this folder, and the tool may change something."
 
 
 class Head(Value, frozen=True):
-    """What a folder of results is of."""
+    """The map that a folder of results belongs to."""
 
     tool: str
     digest: str
@@ -37,11 +37,11 @@ class Head(Value, frozen=True):
     """SHA-256 of the file of inputs."""
     schema: int = _SCHEMA
     once: bool = False
-    """Its tool may change something: no row that may have run is run again by itself."""
+    """True if its tool may change something: then a row that may have run is not run again automatically."""
 
 
 class Part(Value, frozen=True):
-    """A batch that is done: rows `first` to `last` of the input, without those that it does not have."""
+    """A batch that is done: rows `first` to `last` of the input; numbers in between may be missing there."""
 
     first: int
     last: int
@@ -51,26 +51,26 @@ class Part(Value, frozen=True):
     bytes: int
     sha256: str
     unsure: int = 0
-    """How many of the failed rows may have run."""
+    """Number of the failed rows that may have run."""
 
 
 class Journal:
     """The folder of one map, held by one process."""
 
     def __init__(self, folder: Path, head: Head, *, unsure_again: bool = False) -> None:
-        """Make the folder, or take up what is in it. Raise UsageError for another map's, StoreError.
+        """Create the folder, or continue with its content. Raises UsageError for the folder of another map, StoreError.
 
-        With `unsure_again`, rows that may have run are to be run again.
+        With `unsure_again`, rows that may have run are run again.
         """
         self._folder = folder
         self.head = head
         self._unsure_again = unsure_again
         self._gone: list[tuple[int, int]] = []
-        """First and last rows of parts that rows ran for, and that are not here any more."""
+        """First and last row of each part whose file is missing."""
         self.parts: dict[int, Part] = {}
-        """By their first row."""
+        """Parts by their first row."""
         self._unsure: set[int] = set()
-        """First rows of those whose one row may have run."""
+        """First row of each part whose single row may have run."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / JOURNAL
@@ -79,7 +79,7 @@ class Journal:
             self._file = path.open("a+b")
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove_halves(folder)
+                _remove_unfinished(folder)
                 self._take_up()
                 self._begun = BegunRows(folder / "begun")
                 self._leave_open()
@@ -94,8 +94,8 @@ class Journal:
     def _take_up(self) -> None:
         self._file.seek(0)
         lines = self._file.read().split(b"\n")
-        whole = sum(len(line) + 1 for line in lines[:-1])
-        self._file.truncate(whole)
+        size = sum(len(line) + 1 for line in lines[:-1])
+        self._file.truncate(size)
         if not lines[:-1]:
             self._append(self.head)
             return
@@ -106,9 +106,9 @@ class Journal:
                 f"{self._folder / JOURNAL} is damaged.", hint="Name a new folder with --output."
             ) from error
         if head != self.head:
-            what = "another version of the tool" if head.input == self.head.input else "another input"
+            difference = "another version of the tool" if head.input == self.head.input else "another input"
             raise UsageError(
-                f"{self._folder} holds results of {head.tool} and {what}.",
+                f"{self._folder} holds results of {head.tool} and {difference}.",
                 hint="Name a new folder with --output.",
             )
         for line in lines[1:-1]:
@@ -139,67 +139,67 @@ class Journal:
         if part.unsure:
             self._unsure.add(part.first)
 
-    def _drop(self, first: int) -> None:
-        self._unsure.discard(first)
-        del self.parts[first]
+    def _drop(self, first_row: int) -> None:
+        self._unsure.discard(first_row)
+        del self.parts[first_row]
 
     def _leave_open(self) -> None:
-        """Remove unsure rows from the done ones if they are to run again, or if their outcome is known after all."""
+        """Mark unsure rows as not done if they are to run again, or if their outcome is known after all."""
         for first in [first for first in self._unsure if self._unsure_again or self._begun.has(first)]:
             self._drop(first)
         if self._unsure_again:
             self._begun.forget_unsure()
             self._gone.clear()
-        done = self.done()
+        ranges = self.done()
         rows = [
             row
             for row in self._begun.rows
-            if (at := bisect_right(done, (row, inf))) and row <= done[at - 1][1]
+            if (index := bisect_right(ranges, (row, inf))) and row <= ranges[index - 1][1]
         ]
         self._begun.forget_rows(rows, None)  # the process ended before their file was removed
 
     def known(self, row: int) -> Outcome | None:
-        """Return the outcome of a row that began and must not run again by itself; None if it never began."""
-        if (begun := self._begun.known(row)) is not None:
-            return begun
+        """Return the outcome of a row that began and must not run again automatically; None if it never began."""
+        if (outcome := self._begun.known(row)) is not None:
+            return outcome
         if self.head.once and any(first <= row <= last for first, last in self._gone):
-            return Outcome(row=row, reason=_GONE, unsure=True)
+            return Outcome(row=row, reason=_RESULT_LOST, unsure=True)
         return None
 
-    def begins(self, first: int) -> BeganFile:
-        """Return where the rows of a batch are put down as they begin."""
-        return self._begun.file(first)
+    def begins(self, first_row: int) -> BeganFile:
+        """Return the file that records the rows of a batch as they begin."""
+        return self._begun.file(first_row)
 
     def _piece(self, part: Part) -> Path:
-        """Return where the failed rows of a part are."""
+        """Return the path of the file with a part's failed rows."""
         return self._folder / "failed" / f"{part.first:012}.jsonl"
 
     def done(self) -> list[tuple[int, int]]:
-        """Return the rows that are done, as first and last ones, in order."""
+        """Return the ranges of done rows as first and last row, in order."""
         return sorted((part.first, part.last) for part in self.parts.values())
 
-    def keep(self, outcomes: Sequence[Outcome], begun: BeganFile | None = None) -> None:
-        """Write the outcomes of a batch, then mark it as done. Raise StoreError.
+    def keep(self, outcomes: Sequence[Outcome], batch_file: BeganFile | None = None) -> None:
+        """Write the outcomes of a batch, then mark it as done. Raises StoreError.
 
-        `begun` is the file that recorded its rows as they began.
+        `batch_file` is the file that recorded its rows as they began.
         """
-        for piece in _pieces(outcomes) if self.head.once else (outcomes,):
-            self._keep(piece)
+        for group in _groups(outcomes) if self.head.once else (outcomes,):
+            self._keep(group)
         if self.head.once:
             try:
-                self._begun.forget_rows([outcome.row for outcome in outcomes], begun)
+                self._begun.forget_rows([outcome.row for outcome in outcomes], batch_file)
             except OSError as error:
                 raise not_written(self._folder, error) from error
 
     def _keep(self, outcomes: Sequence[Outcome]) -> None:
-        """Write a part, then that it is done. Raise StoreError."""
+        """Write a part, then a line in the journal that it is done. Raises StoreError."""
         first, last = outcomes[0].row, outcomes[-1].row
-        good = b"".join(
+        results = b"".join(
             msgspec.json.encode({"row": outcome.row, "result": outcome.result}) + b"\n"
             for outcome in outcomes
             if not outcome.reason
         )
-        bad = b"".join(
+        failures = b"".join(
             msgspec.json.encode(
                 {"row": outcome.row, "reason": outcome.reason, "arguments": outcome.arguments}
             )
@@ -210,23 +210,23 @@ class Journal:
         name = f"part-{first:012}.jsonl"
         count = sum(not outcome.reason for outcome in outcomes)
         part = Part(
-            first=first, last=last, ok=count, failed=len(outcomes) - count, file=name, bytes=len(good),
-            sha256=sha256(good).hexdigest(), unsure=sum(outcome.unsure for outcome in outcomes),
+            first=first, last=last, ok=count, failed=len(outcomes) - count, file=name, bytes=len(results),
+            sha256=sha256(results).hexdigest(), unsure=sum(outcome.unsure for outcome in outcomes),
         )  # fmt: skip
         try:
-            if bad:
+            if failures:
                 self._piece(part).parent.mkdir(exist_ok=True)
-                replace(self._piece(part), [bad])
-            replace(self._folder / name, [good])
+                replace(self._piece(part), [failures])
+            replace(self._folder / name, [results])
             self._append(part)
         except OSError as error:
             raise not_written(self._folder, error) from error
         self._put(part)
 
     def finish(self) -> tuple[int, int]:
-        """Write the manifest and the rows that failed; return how many have a result, and how many have none.
+        """Write the manifest and the failed rows; return the numbers of rows with and without a result.
 
-        Raise StoreError.
+        Raises StoreError.
         """
         parts = [self.parts[first] for first in sorted(self.parts)]
         ok, failed = sum(part.ok for part in parts), sum(part.failed for part in parts)
@@ -245,11 +245,11 @@ class Journal:
 
     @property
     def unsure(self) -> int:
-        """Return how many rows may have run and have no result."""
+        """The number of rows that may have run and have no result."""
         return len(self._unsure)
 
     def close(self) -> None:
-        """Let another process have the folder."""
+        """Release the folder for other processes."""
         self._file.close()
 
     def _append(self, line: Head | Part) -> None:
@@ -258,20 +258,20 @@ class Journal:
         os.fdatasync(self._file.fileno())
 
 
-def _remove_halves(folder: Path) -> None:
-    """Remove the files that a killed map was writing. Raise OSError."""
-    for half in (*folder.glob("part-*.jsonl.tmp"), *folder.glob("failed/*.jsonl.tmp")):
-        half.unlink()
+def _remove_unfinished(folder: Path) -> None:
+    """Remove unfinished files of a killed map. Raises OSError."""
+    for file in (*folder.glob("part-*.jsonl.tmp"), *folder.glob("failed/*.jsonl.tmp")):
+        file.unlink()
 
 
-def _pieces(outcomes: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
-    """Yield outcomes in pieces, each unsure one alone: so it can be run again without its neighbours."""
+def _groups(outcomes: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
+    """Yield outcomes in groups, with each unsure one alone, so that it can be run again alone."""
     start = 0
-    for place, outcome in enumerate(outcomes):
+    for index, outcome in enumerate(outcomes):
         if outcome.unsure:
-            if start < place:
-                yield outcomes[start:place]
-            yield outcomes[place : place + 1]
-            start = place + 1
+            if start < index:
+                yield outcomes[start:index]
+            yield outcomes[index : index + 1]
+            start = index + 1
     if start < len(outcomes):
         yield outcomes[start:]

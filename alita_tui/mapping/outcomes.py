@@ -13,6 +13,6 @@ class Outcome(Value, frozen=True):
     reason: str = ""
     """Why it has no result; empty if it has one."""
     arguments: Json = None
-    """For those without a result."""
+    """The row's arguments, if it has no result."""
     unsure: bool = False
-    """It may have run, and is not run again by itself."""
+    """True if it may have run; then it is not run again automatically."""

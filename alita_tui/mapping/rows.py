@@ -1,4 +1,4 @@
-"""The inputs of a map: JSON Lines with an object of arguments a line, or CSV or Parquet with a parameter a column."""
+"""The inputs of a map: JSON Lines with an object of arguments per line, or CSV or Parquet with named columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
 LONGEST = 1 << 20
-"""Bytes of a line, or characters of a CSV field."""
+"""Longest line in bytes, or longest CSV field in characters."""
 KINDS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": ",", ".tsv": "\t", ".parquet": "parquet"}
 
 
@@ -25,38 +25,38 @@ class Row(NamedTuple):
     """One input."""
 
     number: int
-    """The line of a JSON Lines file, the record of a CSV file after its header, the row of a Parquet file; from 1."""
+    """Number from 1 of the line (JSON Lines), of the record after the header (CSV), or of the row (Parquet)."""
     arguments: dict[str, Json] | None
     problem: str = ""
-    """Why it is not a call; empty if it is one."""
+    """Why it cannot be a call; empty if it can."""
     start: int = 0
-    """Bytes of the file before it; for Parquet, of its rows as JSON Lines."""
+    """Offset of its first byte in the file; for Parquet, in its rows as JSON Lines."""
     end: int = 0
-    """Bytes of the file up to its end."""
+    """Offset behind its last byte."""
 
 
 class InputFile(Value, frozen=True):
-    """A file of inputs as it is now."""
+    """A file of inputs, as it was when it was read."""
 
     path: str
     sha256: str
     lines: int
-    """Line breaks in it: about as many rows."""
+    """Number of line breaks, which is about the number of rows."""
     left_out: tuple[str, ...] = ()
-    """Columns that the tool does not take."""
+    """Columns that are no parameters of the tool."""
     header: int = 0
-    """Bytes of the header of a table."""
+    """Length of a table's header in bytes."""
 
 
 def opened(path: Path, schema: Json) -> InputFile:
-    """Return what a file is, once its header fits the tool. Raise UsageError."""
+    """Return the description of a file of inputs. Raises UsageError, also if its header does not fit the tool."""
     if path.suffix.lower() not in KINDS:
-        known = ", ".join(KINDS)
+        supported = ", ".join(KINDS)
         raise UsageError(
-            f"{one_line(str(path))} is none of {known}.", hint="Convert it to one of these first."
+            f"{one_line(str(path))} is none of {supported}.", hint="Convert it to one of these first."
         )
     if is_parquet(path):
-        return _opened_parquet(path, schema)
+        return _parquet_input_file(path, schema)
     try:
         with path.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
@@ -71,19 +71,19 @@ def opened(path: Path, schema: Json) -> InputFile:
             "".join(header or ()).encode()
             left_out, length = _columns(path, header, schema), table.read
     except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{one_line(str(path))} cannot be read: {why}.") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"{one_line(str(path))} cannot be read: {reason}.") from error
     return InputFile(path=str(path), sha256=digest, lines=lines, left_out=left_out, header=length)
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether the rows of a file are in no order of bytes."""
+    """Return True for a Parquet file, whose rows are not consecutive bytes."""
     return KINDS.get(path.suffix.lower()) == "parquet"
 
 
 @contextmanager
 def _parquet_errors() -> Iterator[None]:
-    """Turn what the parser reports into a UsageError."""
+    """Raise errors of the parser as UsageError."""
     try:
         yield
     except parquet.NoParser:
@@ -92,64 +92,64 @@ def _parquet_errors() -> Iterator[None]:
             hint="Install it: pip install 'alita-tui[parquet]'",
         ) from None
     except parquet.Unreadable as error:
-        why = one_line(str(error), 300)
-        raise UsageError(f"The Parquet file cannot be read: {why}") from error
+        reason = one_line(str(error), 300)
+        raise UsageError(f"The Parquet file cannot be read: {reason}") from error
 
 
-def _opened_parquet(path: Path, schema: Json) -> InputFile:
-    """Return what a Parquet file is, once its columns fit the tool. Raise UsageError."""
+def _parquet_input_file(path: Path, schema: Json) -> InputFile:
+    """Return the description of a Parquet file. Raises UsageError, also if its columns do not fit the tool."""
     try:
         with path.open("rb") as file, _parquet_errors():
             digest = file_digest(file, "sha256").hexdigest()
             head = parquet.header(file)
     except OSError as error:
         raise UsageError(f"{one_line(str(path))} cannot be read: {error.strerror}.") from error
-    left_out = _columns(path, [name for name, _kind in head.columns], schema)
-    for name, kind in head.columns:
-        if kind and name not in left_out:
+    left_out = _columns(path, [name for name, _type in head.columns], schema)
+    for name, arrow_type in head.columns:
+        if arrow_type and name not in left_out:
             raise UsageError(
-                f"The column {one_line(name, 60)} is {one_line(kind, 60)}, which has no form in JSON.",
+                f"The column {one_line(name, 60)} is {one_line(arrow_type, 60)}, which has no form in JSON.",
                 hint="Write it as text first, binary values in Base64 for example.",
             )
     return InputFile(path=str(path), sha256=digest, lines=head.rows, left_out=left_out)
 
 
 def parquet_rows(file: BinaryIO, schema: Json, first: int) -> Generator[Row, None, None]:
-    """Yield the rows of an open Parquet file from row `first` on. Raise UsageError where it is damaged."""
-    kinds = _kinds(schema)
+    """Yield the rows of an open Parquet file from row `first` on. Raises UsageError if it is damaged."""
+    types = _parameter_types(schema)
 
     def parsed(number: int, line: bytes) -> Row:
         value = parquet.value_of(line)
         if isinstance(value, str):
             return Row(number, None, one_line(value, 300))
         return Row(
-            number, {name: _read(field, kinds[name]) for name, field in value.items() if name in kinds}
+            number, {name: _read(field, types[name]) for name, field in value.items() if name in types}
         )
 
-    with _parquet_errors(), parquet.json_lines(file, list(kinds), first) as lines:
+    with _parquet_errors(), parquet.json_lines(file, list(types), first) as lines:
         yield from _from_lines(lines, first - 1, parsed)
 
 
 def rows(path: Path, schema: Json) -> Iterator[Row]:
-    """Yield the rows of a file, the unusable ones with the reason. Raise OSError; UsageError for damaged Parquet."""
-    kind = KINDS[path.suffix.lower()]
-    if kind == "parquet":
+    """Yield the rows of a file, unusable ones with the reason. Raises OSError; UsageError for damaged Parquet."""
+    file_format = KINDS[path.suffix.lower()]
+    if file_format == "parquet":
         with path.open("rb") as file:
             yield from parquet_rows(file, schema, 1)
-    elif kind == "jsonl":
+    elif file_format == "jsonl":
         with path.open("rb") as file:
             yield from _from_lines(file, 0)
     else:
         with path.open(**_TEXT) as text:
-            yield from _from_table(text, kind, schema, 0)
+            yield from _from_table(text, file_format, schema, 0)
 
 
-def rows_within(path: Path, schema: Json, header: bytes, piece: bytes, first: int) -> Iterator[Row]:
-    """Yield the rows of a piece of a file, as `rows` does; the first of them has this number."""
-    kind, file = KINDS[path.suffix.lower()], BytesIO(header + piece)
-    if kind == "jsonl":
+def rows_within(path: Path, schema: Json, header: bytes, body: bytes, first: int) -> Iterator[Row]:
+    """Yield the rows in a part of a file, as `rows` does; `first` is the number of the first row."""
+    file_format, file = KINDS[path.suffix.lower()], BytesIO(header + body)
+    if file_format == "jsonl":
         return _from_lines(file, first - 1)
-    return _from_table(TextIOWrapper(file, **_TEXT), kind, schema, first - 1)
+    return _from_table(TextIOWrapper(file, **_TEXT), file_format, schema, first - 1)
 
 
 def _parsed(number: int, line: bytes) -> Row:
@@ -182,11 +182,11 @@ def _from_lines(file: BinaryIO, number: int, parsed: Callable[[int, bytes], Row]
 
 
 _TEXT: Any = {"newline": "", "encoding": "utf-8", "errors": "surrogateescape"}
-"""How tables are read: a byte that is not UTF-8 affects only its own row."""
+"""How tables are read, so that a byte that is not UTF-8 affects only its own row."""
 
 
 class _Lines:
-    """The lines of a table, and how many bytes of it they were."""
+    """Yields the lines of a table, and counts their bytes."""
 
     def __init__(self, text: Iterator[str]) -> None:
         self._text = text
@@ -202,20 +202,20 @@ class _Lines:
         return line[1:] if marked else line
 
 
-def _from_table(text: Iterator[str], delimiter: str, schema: Json, before: int) -> Iterator[Row]:
-    kinds = _kinds(schema)
+def _from_table(text: Iterator[str], delimiter: str, schema: Json, rows_before: int) -> Iterator[Row]:
+    types = _parameter_types(schema)
     lines = _Lines(text)
     records = _records(lines, delimiter)
     header = next(records, None)
     if not isinstance(header, list):
         return
     end = lines.read
-    for number, record in enumerate(records, before + 1):
+    for number, record in enumerate(records, rows_before + 1):
         start, end = end, lines.read
-        yield _called(number, record, header, kinds)._replace(start=start, end=end)
+        yield _row_of_record(number, record, header, types)._replace(start=start, end=end)
 
 
-def _called(number: int, record: list[str] | str, header: list[str], kinds: dict[str, str]) -> Row:
+def _row_of_record(number: int, record: list[str] | str, header: list[str], types: dict[str, str]) -> Row:
     """Return a record as a row."""
     if isinstance(record, str):
         return Row(number, None, record)
@@ -223,13 +223,13 @@ def _called(number: int, record: list[str] | str, header: list[str], kinds: dict
         return Row(number, None, f"The row has {len(record)} fields, the header {len(header)}.")
     if any("\udc80" <= character <= "\udcff" for field in record for character in field):
         return Row(number, None, "The row is not UTF-8.")
-    given = zip(header, record, strict=True)
-    return Row(number, {name: _typed(text, kinds[name]) for name, text in given if name in kinds and text})
+    pairs = zip(header, record, strict=True)
+    return Row(number, {name: _typed(text, types[name]) for name, text in pairs if name in types and text})
 
 
 def _records(lines: Iterator[str] | Any, delimiter: str) -> Iterator[list[str] | str]:
-    """Yield the records of a CSV file, and what is wrong with one that cannot be read."""
-    before = csv.field_size_limit(LONGEST)
+    """Yield the records of a CSV file; for one that cannot be read, the reason."""
+    limit_before = csv.field_size_limit(LONGEST)
     try:
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         while True:
@@ -243,58 +243,58 @@ def _records(lines: Iterator[str] | Any, delimiter: str) -> Iterator[list[str] |
             if record:
                 yield record
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(limit_before)
 
 
-def _kinds(schema: Json) -> dict[str, str]:
-    """Return the parameters of a tool with their types; a type is empty if it is missing or one of several."""
+def _parameter_types(schema: Json) -> dict[str, str]:
+    """Return the types of a tool's parameters by name; a type is empty if there is none or more than one."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return {}
-    kinds = (
+    pairs = (
         (name, property_schema.get("type") if isinstance(property_schema, dict) else "")
         for name, property_schema in properties.items()
     )
-    return {str(name): kind if isinstance(kind, str) else "" for name, kind in kinds}
+    return {str(name): type_name if isinstance(type_name, str) else "" for name, type_name in pairs}
 
 
 def _columns(path: Path, header: Sequence[str] | str | None, schema: Json) -> tuple[str, ...]:
-    """Return the columns that the tool does not take. Raise UsageError for missing and double ones."""
+    """Return the columns that are no parameters. Raises UsageError for missing and duplicate columns."""
     if not isinstance(header, Sequence) or isinstance(header, str):
         raise UsageError(f"{one_line(str(path))} has no header.", hint="Its first line names the parameters.")
-    kinds = _kinds(schema)
+    types = _parameter_types(schema)
     double = {name for name in header if header.count(name) > 1}
     required = schema.get("required") if isinstance(schema, dict) else None
     missing = (
         [str(name) for name in required or () if name not in header] if isinstance(required, list) else []
     )
     if double or missing:
-        what = (
+        problem = (
             f"the column {one_line(min(double), 60)} twice"
             if double
             else f"no column {one_line(missing[0], 60)}"
         )
-        takes = ", ".join(one_line(name, 60) for name in kinds) or "nothing"
-        raise UsageError(f"{one_line(str(path))} has {what}.", hint=f"The tool takes {takes}.")
-    return tuple(name for name in header if name not in kinds)
+        takes = ", ".join(one_line(name, 60) for name in types) or "nothing"
+        raise UsageError(f"{one_line(str(path))} has {problem}.", hint=f"The tool takes {takes}.")
+    return tuple(name for name in header if name not in types)
 
 
-def _read(value: Json, kind: str) -> Json:
-    return _typed(value, kind) if isinstance(value, str) else value
+def _read(value: Json, type_name: str) -> Json:
+    return _typed(value, type_name) if isinstance(value, str) else value
 
 
-def _truth(text: str) -> bool:
+def _boolean(text: str) -> bool:
     return {"true": True, "false": False}[text.strip().lower()]
 
 
 _READERS: Mapping[str, Callable[[str], Json]] = {
-    "integer": int, "number": float, "boolean": _truth, "array": json.loads, "object": json.loads,
+    "integer": int, "number": float, "boolean": _boolean, "array": json.loads, "object": json.loads,
 }  # fmt: skip
 
 
-def _typed(text: str, kind: str) -> Json:
-    """Return a field converted to a parameter's type; as text if it cannot be, which the schema check then reports."""
+def _typed(text: str, type_name: str) -> Json:
+    """Return a field converted to a parameter's type; unchanged if it cannot be, which the schema check reports."""
     try:
-        return _READERS[kind](text) if kind in _READERS else text
+        return _READERS[type_name](text) if type_name in _READERS else text
     except (ValueError, KeyError, RecursionError):
         return text

@@ -51,14 +51,14 @@ class ClientFile(Value, frozen=True):
                 return {"command": program, "args": words}
 
     def remote(self, url: str) -> dict[str, Any]:
-        """Return the entry that makes this client use a URL, with a placeholder: the token is never printed."""
+        """Return the entry that makes this client use a URL; it has a placeholder, as the token is never printed."""
         headers = {"Authorization": "Bearer TOKEN"}
         match self.client:
             case "codex":
                 return {"url": url, "bearer_token_env_var": "ALITA_MCP_TOKEN"}
             case "goose":
-                own = {"type": "streamable_http", "name": NAME, "enabled": True, "timeout": 300}
-                return {**own, "uri": url, "headers": headers}
+                fields = {"type": "streamable_http", "name": NAME, "enabled": True, "timeout": 300}
+                return {**fields, "uri": url, "headers": headers}
             case "cursor" | "zed":
                 return {"url": url, "headers": headers}
             case "claude-code" | "vscode" | "gemini":
@@ -71,7 +71,7 @@ class ClientFile(Value, frozen=True):
         return self.changed("", entry)
 
     def changed(self, text: str, entry: dict[str, Any]) -> str:
-        """Return the file's text with the entry set and nothing else changed. Raise UsageError."""
+        """Return the file's text with only the entry changed. Raises UsageError."""
         try:
             match self.form:
                 case "json":
@@ -120,79 +120,87 @@ def client_file(client: ClientName, environ: Mapping[str, str]) -> ClientFile:
             return ClientFile(client=client, path=path, form="yaml", under="extensions")
 
 
-def _in_toml(text: str, under: str, entry: dict[str, Any]) -> str:
+def _in_toml(text: str, key: str, entry: dict[str, Any]) -> str:
     try:
         document = tomlkit.parse(text)
-        before = document.unwrap()
-        servers = document.setdefault(under, tomlkit.table(is_super_table=True))
+        original = document.unwrap()
+        servers = document.setdefault(key, tomlkit.table(is_super_table=True))
         earlier = servers.get(NAME)
         if isinstance(earlier, OutOfOrderTableProxy):
-            raise Unreadable(f"{under}.{NAME} is written in several places")
+            raise Unreadable(f"{key}.{NAME} is written in several places")
         servers[NAME] = entry
         if isinstance(earlier, Table):
             servers[NAME].add(Whitespace(_comments_behind(earlier.as_string())))
         edited = tomlkit.dumps(document)
         if "\n" in text and "\n" not in text.replace("\r\n", ""):
             edited = re.sub(r"(?<!\r)\n", "\r\n", edited)
-        after = tomlkit.parse(edited).unwrap()
+        reparsed = tomlkit.parse(edited).unwrap()
     except (TOMLKitError, TypeError, AttributeError, ValueError) as error:
         raise Unreadable(str(error)) from error
-    if after != {**before, under: {**before.get(under, {}), NAME: entry}}:
+    if reparsed != {**original, key: {**original.get(key, {}), NAME: entry}}:
         raise Unreadable("it is written in a way that cannot be edited safely")
     return edited
 
 
 def _comments_behind(table: str) -> str:
-    """Return the blank lines and comments at the end of a table: they are about what follows it."""
+    """Return the blank lines and comments at the end of a table, which belong to what follows it."""
     lines = table.splitlines(keepends=True)
-    behind = len(lines)
-    while behind and (not lines[behind - 1].strip() or lines[behind - 1].lstrip().startswith("#")):
-        behind -= 1
-    return "".join(lines[behind:])
+    end = len(lines)
+    while end and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+        end -= 1
+    return "".join(lines[end:])
 
 
-def _in_yaml(text: str, under: str, entry: dict[str, Any]) -> str:
-    """Return the text with the entry inserted below `under:`; an earlier entry is replaced."""
-    before = _read_yaml(text)
-    if not isinstance(before.get(under) or {}, dict):
-        raise Unreadable(f"{under} is no mapping")
-    ends = "\r\n" if "\r\n" in text else "\n"
+def _in_yaml(text: str, key: str, entry: dict[str, Any]) -> str:
+    """Return the text with the entry inserted below `key:`; an earlier entry is replaced."""
+    original = _read_yaml(text)
+    if not isinstance(original.get(key) or {}, dict):
+        raise Unreadable(f"{key} is no mapping")
+    newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)
-    heading = re.compile(rf"{under}:\s*(\s#.*)?")
-    top = next((n for n, line in enumerate(lines) if heading.fullmatch(line.rstrip("\r\n"))), None)
-    if top is None and not before.get(under):
-        top = _opened(lines, under)
-    if top is None:
-        if under in before:
-            raise Unreadable(f"{under} is written in a way that cannot be edited safely")
-        closing = ends if text and not text.endswith("\n") else ""
-        lines, top = [*lines, f"{closing}{under}:{ends}"], len(lines)
-    elif not lines[top].endswith("\n"):
-        lines[top] += ends
-    first = next(
-        (line for line in lines[top + 1 :] if line.strip() and not line.lstrip().startswith("#")), ""
+    heading = re.compile(rf"{key}:\s*(\s#.*)?")
+    heading_line = next(
+        (number for number, line in enumerate(lines) if heading.fullmatch(line.rstrip("\r\n"))), None
     )
-    indent = first[: len(first) - len(first.lstrip())] or "  "
-    own = [n for n, line in enumerate(lines) if n > top and line.rstrip() == f"{indent}{NAME}:"]
-    begin = own[0] if own else top + 1
+    if heading_line is None and not original.get(key):
+        heading_line = _remove_empty_value(lines, key)
+    if heading_line is None:
+        if key in original:
+            raise Unreadable(f"{key} is written in a way that cannot be edited safely")
+        closing = newline if text and not text.endswith("\n") else ""
+        lines, heading_line = [*lines, f"{closing}{key}:{newline}"], len(lines)
+    elif not lines[heading_line].endswith("\n"):
+        lines[heading_line] += newline
+    first_entry = next(
+        (line for line in lines[heading_line + 1 :] if line.strip() and not line.lstrip().startswith("#")), ""
+    )
+    indent = first_entry[: len(first_entry) - len(first_entry.lstrip())] or "  "
+    own_lines = [
+        number
+        for number, line in enumerate(lines)
+        if number > heading_line and line.rstrip() == f"{indent}{NAME}:"
+    ]
+    begin = own_lines[0] if own_lines else heading_line + 1
     end = begin
-    if own:
+    if own_lines:
         end += 1
         while end < len(lines) and lines[end].startswith(f"{indent} "):
             end += 1
-    block = [f"{indent}{line}{ends}" for line in yaml.safe_dump({NAME: entry}, sort_keys=False).splitlines()]
+    block = [
+        f"{indent}{line}{newline}" for line in yaml.safe_dump({NAME: entry}, sort_keys=False).splitlines()
+    ]
     edited = "".join([*lines[:begin], *block, *lines[end:]])
-    if _read_yaml(edited) != {**before, under: {**(before.get(under) or {}), NAME: entry}}:
+    if _read_yaml(edited) != {**original, key: {**(original.get(key) or {}), NAME: entry}}:
         raise Unreadable("it is written in a way that cannot be edited safely")
     return edited
 
 
-def _opened(lines: list[str], under: str) -> int | None:
-    """Remove an empty value such as `{}` from the line of `under:`, and return that line's number."""
-    empty = re.compile(rf"({under}:)\s+(?:\{{\s*\}}|~|null)(\s*(?:\s#.*)?)", re.DOTALL)
+def _remove_empty_value(lines: list[str], key: str) -> int | None:
+    """Remove an empty value such as `{}` behind `key:`; return the number of that line, if there is one."""
+    empty = re.compile(rf"({key}:)\s+(?:\{{\s*\}}|~|null)(\s*(?:\s#.*)?)", re.DOTALL)
     for number, line in enumerate(lines):
-        if found := empty.fullmatch(line):
-            lines[number] = found[1] + found[2]
+        if match := empty.fullmatch(line):
+            lines[number] = match[1] + match[2]
             return number
     return None
 

@@ -1,4 +1,4 @@
-"""Sets one key in a JSON file with comments; every other byte stays as it is."""
+"""Sets one key in a JSON file with comments, leaving every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEEPEST = 200
 
 
 class Unreadable(ValueError):
-    """The text is not JSON, with or without comments."""
+    """The text is not JSON, even if comments are allowed."""
 
 
 @dataclass
@@ -40,17 +40,17 @@ class _Node:
     members: list[_Member] | None = None
     """The members of an object; None for anything else."""
     comma: bool = False
-    """Whether a comma follows the last member."""
+    """True if a comma follows the last member."""
     items: list[_Node] = field(default_factory=list)
 
 
 def parsed(text: str) -> Any:
-    """Return the value of JSON with comments and commas at the end. Raise Unreadable."""
+    """Return the value of JSON with comments and trailing commas. Raises Unreadable."""
     tokens = _tokens(text)
     texts = [
         token.text
-        for token, after in zip(tokens, [*tokens[1:], None], strict=True)
-        if not (token.text == "," and after is not None and after.text in "}]")
+        for token, following in zip(tokens, [*tokens[1:], None], strict=True)
+        if not (token.text == "," and following is not None and following.text in "}]")
     ]
     try:
         return json.loads(" ".join(texts))
@@ -59,29 +59,31 @@ def parsed(text: str) -> Any:
 
 
 def with_entry(text: str, path: tuple[str, ...], value: Any) -> str:
-    """Return the text with one value at a path set, and nothing else changed. Raise Unreadable."""
+    """Return the text with only the value at a path changed. Raises Unreadable."""
     text = text if text.strip() else "{}\n"
-    before = parsed(text)
+    original = parsed(text)
     node = _Reader(_tokens(text)).whole()
-    place = list(path)
-    while node.members is not None and place:
-        member = next((candidate for candidate in reversed(node.members) if candidate.key == place[0]), None)
+    missing = list(path)
+    while node.members is not None and missing:
+        member = next(
+            (candidate for candidate in reversed(node.members) if candidate.key == missing[0]), None
+        )
         if member is None:
             break
         node = member.value
-        place.pop(0)
-    if place and node.members is None:
-        raise Unreadable(f"{'.'.join(path[: len(path) - len(place)]) or 'the whole'} is no object")
-    edited = _inserted(text, node, place, value) if place else _replaced(text, node, value)
-    if parsed(edited) != _expected(before, path, value):
+        missing.pop(0)
+    if missing and node.members is None:
+        raise Unreadable(f"{'.'.join(path[: len(path) - len(missing)]) or 'the document'} is no object")
+    edited = _inserted(text, node, missing, value) if missing else _replaced(text, node, value)
+    if parsed(edited) != _expected(original, path, value):
         raise Unreadable("it is written in a way that cannot be edited safely")
     return edited
 
 
-def _expected(before: Any, path: tuple[str, ...], value: Any) -> Any:
+def _expected(original: Any, path: tuple[str, ...], value: Any) -> Any:
     if not path:
         return value
-    return {**before, path[0]: _expected(before.get(path[0], {}), path[1:], value)}
+    return {**original, path[0]: _expected(original.get(path[0], {}), path[1:], value)}
 
 
 def _replaced(text: str, node: _Node, value: Any) -> str:
@@ -90,31 +92,31 @@ def _replaced(text: str, node: _Node, value: Any) -> str:
     )
 
 
-def _inserted(text: str, node: _Node, place: list[str], value: Any) -> str:
+def _inserted(text: str, node: _Node, keys: list[str], value: Any) -> str:
     assert node.members is not None
-    for key in reversed(place[1:]):
+    for key in reversed(keys[1:]):
         value = {key: value}
     outer = _indent(text, node.start)
     inner = _indent(text, node.members[0].start) if node.members else ""
     if not inner.startswith(outer) or inner == outer:
         inner = outer + ("\t" if outer.startswith("\t") else "  ")
-    ends = _line_end(text)
-    member = f"{ends}{inner}{json.dumps(place[0])}: {_rendered(value, inner, ends)}"
-    close = node.end - 1
-    head = text[:close].rstrip()
-    tail = text[len(head) : close]
+    newline = _line_end(text)
+    member = f"{newline}{inner}{json.dumps(keys[0])}: {_rendered(value, inner, newline)}"
+    closing = node.end - 1
+    head = text[:closing].rstrip()
+    tail = text[len(head) : closing]
     if not node.members:
-        return f"{head}{member}{ends}{outer}{text[close:]}"
+        return f"{head}{member}{newline}{outer}{text[closing:]}"
     if not node.comma:
-        last = node.members[-1].value.end
-        head = f"{text[:last]},{head[last:]}"
-    end = tail if "\n" in tail else f"{ends}{outer}"
-    return f"{head}{member}{end}{text[close:]}"
+        last_end = node.members[-1].value.end
+        head = f"{text[:last_end]},{head[last_end:]}"
+    ending = tail if "\n" in tail else f"{newline}{outer}"
+    return f"{head}{member}{ending}{text[closing:]}"
 
 
-def _indent(text: str, at: int) -> str:
+def _indent(text: str, position: int) -> str:
     """Return the indentation of the line at a position."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
+    line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
@@ -122,21 +124,21 @@ def _line_end(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _rendered(value: Any, indent: str, ends: str) -> str:
+def _rendered(value: Any, indent: str, newline: str) -> str:
     step = "\t" if indent.startswith("\t") else 2
-    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"{ends}{indent}")
+    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"{newline}{indent}")
 
 
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
-    at = 1 if text.startswith("\ufeff") else 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    position = 1 if text.startswith("\ufeff") else 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
-            raise Unreadable(f"character {at} is unexpected")
+            raise Unreadable(f"character {position} is unexpected")
         if match.lastgroup != "blank":
-            tokens.append(_Token(str(match.lastgroup), match[0], at, match.end()))
-        at = match.end()
+            tokens.append(_Token(str(match.lastgroup), match[0], position, match.end()))
+        position = match.end()
     return tokens
 
 
@@ -157,13 +159,13 @@ class _Reader:
         return self._tokens[self._at - 1]
 
     def _value(self) -> _Node:
-        first = self._next()
-        if first.text not in ("{", "["):
-            return _Node(first.start, first.end)
+        opening = self._next()
+        if opening.text not in ("{", "["):
+            return _Node(opening.start, opening.end)
         self._depth += 1
         if self._depth > _DEEPEST:
             raise Unreadable("it is nested too deeply")
-        node = _Node(first.start, first.end, [] if first.text == "{" else None)
+        node = _Node(opening.start, opening.end, [] if opening.text == "{" else None)
         while self._tokens[self._at].text not in ("}", "]"):
             node.comma = False
             if node.members is not None:

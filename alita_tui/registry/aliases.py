@@ -28,8 +28,8 @@ class Aliases:
 
     def find(self, name: str, *, removed: bool = False) -> Alias | None:
         """Return the alias of this name; a removed one only if `removed` is set."""
-        named = (alias for alias in self._stored() if alias.name == name)
-        return next((alias for alias in named if removed or not alias.removed), None)
+        matches = (alias for alias in self._stored() if alias.name == name)
+        return next((alias for alias in matches if removed or not alias.removed), None)
 
     def keep(self, alias: Alias) -> None:
         """Store an alias, replacing an earlier one of its name. Raises StoreError."""

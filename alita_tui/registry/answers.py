@@ -21,7 +21,7 @@ class Answers:
         self._waiting: dict[str, dict[str, Json]] = {}
 
     def of(self, digest: str) -> Mapping[str, Json]:
-        """Return the answers of these bytes by input. Raises StoreError."""
+        """Return the answers of a build, by input. Raises StoreError."""
         documents = self._documents.all()
         if documents is not self._seen:
             records = (
@@ -39,19 +39,19 @@ class Answers:
             self._seen = documents
         return self._by_digest.get(digest) or self._waiting.get(digest, {})
 
-    def keep(self, digest: str, given: Mapping[str, Json], *, registered: bool) -> None:
+    def keep(self, digest: str, answers: Mapping[str, Json], *, registered: bool) -> None:
         """Store answers; those of a build that is not registered are held until it is. Raises StoreError."""
         if registered:
-            self._write(digest, dict(given))
+            self._write(digest, dict(answers))
             return
-        self._waiting[digest] = dict(given)
+        self._waiting[digest] = dict(answers)
         while len(self._waiting) > _WAITING:
             del self._waiting[next(iter(self._waiting))]
 
     def registered(self, digest: str) -> None:
         """Store the answers held for a build that is now a tool. Raises StoreError."""
-        if given := self._waiting.pop(digest, None):
-            self._write(digest, given)
+        if answers := self._waiting.pop(digest, None):
+            self._write(digest, answers)
 
-    def _write(self, digest: str, given: dict[str, Json]) -> None:
-        self._documents.put(f"answers:{digest}", {"answers": {"digest": digest, "given": given}})
+    def _write(self, digest: str, answers: dict[str, Json]) -> None:
+        self._documents.put(f"answers:{digest}", {"answers": {"digest": digest, "given": answers}})

@@ -24,8 +24,8 @@ class Bans:
         stored = map(_read, self._documents.all())
         bans = {ban.ban_id: ban for ban in stored if ban is not None}
         for ban_id, ban in (standing or self._standing()).bans.items():
-            known = bans.get(ban_id)
-            bans[ban_id] = msgspec.structs.replace(ban, draft=known.draft) if known else ban
+            stored_ban = bans.get(ban_id)
+            bans[ban_id] = msgspec.structs.replace(ban, draft=stored_ban.draft) if stored_ban else ban
         return tuple(bans.values())
 
     def keep(self, ban: Ban) -> None:
@@ -47,20 +47,20 @@ class Bans:
 
         `digest` is the build's; `draft` is that of the draft, without its locked wheels. `standing` is as in `all`.
         """
-        wanted = set(asks.items) if asks else set()
+        requested = set(asks.items) if asks else set()
         for ban in self.all(standing):
             if name and ban.name == name:
-                what = f"The name {one_line(name, 60)}"
+                subject = f"The name {one_line(name, 60)}"
             elif digest and ban.digest == digest:
-                what = f"The build {digest[:12]}"
+                subject = f"The build {digest[:12]}"
             elif draft and draft in (ban.draft, ban.digest):  # the same without requirements
-                what = f"The draft {draft[:12]}"
-            elif banned := wanted & set(ban.capabilities):
-                what = f"Asking for {one_line(', '.join(sorted(banned)), 120)}"
+                subject = f"The draft {draft[:12]}"
+            elif banned := requested & set(ban.capabilities):
+                subject = f"Asking for {one_line(', '.join(sorted(banned)), 120)}"
             else:
                 continue
             reason = f": {one_line(ban.reason, 200)}" if ban.reason else ""
-            return f"{what} was banned by {one_line(ban.by, 60) or 'a person'}{reason}."
+            return f"{subject} was banned by {one_line(ban.by, 60) or 'a person'}{reason}."
         return ""
 
 

@@ -1,4 +1,4 @@
-"""A library with tools that are known by their description alone: they are found, and none of them can run."""
+"""A library with tools of which only a name and a description exist: a search finds them, none can run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 
 
-def kind_of_library(described: Sequence[tuple[str, str]]) -> Callable[..., ToolLibrary]:
-    """Return what makes a library: one with these names and descriptions beside its tools, if there are any."""
+def library_factory(described: Sequence[tuple[str, str]]) -> Callable[..., ToolLibrary]:
+    """Return a factory of libraries; with names and descriptions, these can be found beside its tools."""
     return partial(DescribedLibrary, described) if described else ToolLibrary
 
 
 class DescribedLibrary(ToolLibrary):
-    """A library, and beside its tools descriptions to search, for an evaluation of how tools are found.
+    """A library that also finds tools by descriptions alone, to evaluate how well tools are found.
 
     A description has no code, no approval and no version on disk, so nothing can run it.
     """
@@ -36,20 +36,20 @@ class DescribedLibrary(ToolLibrary):
         approvals: Approvals,
         finder: Finder,
     ) -> None:
-        """`described`: name and description of each. A registered tool of the same name takes its place."""
+        """`described` holds names and descriptions. A registered tool of the same name replaces the description."""
         super().__init__(documents, box, clock, approvals=approvals, finder=finder)
         self._described = {name: _record(name, description) for name, description in described}
 
     def records(self) -> tuple[ToolRecord, ...]:
-        """Return the current version of every tool, and what is described, by name."""
+        """Return the current version of every tool and the described tools, by name."""
         registered = {str(record.draft.name): record for record in super().records()}
         return tuple(record for _, record in sorted((self._described | registered).items()))
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """Return a version that may run. Raises RegistryError also for what is only described, DigestMismatch."""
+        """Return a version that may run. Raises RegistryError, also for a described tool; DigestMismatch."""
         if name in self._described and not self.versions(name):
             raise RegistryError(
-                f"{one_line(name, 60)} is known by its description alone: there is nothing to run."
+                f"{one_line(name, 60)} is known by its description alone: it has no code to run."
             )
         return super().get(name, version)
 

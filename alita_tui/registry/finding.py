@@ -1,4 +1,4 @@
-"""Search over the library as it is now: indexes what changed when something is searched for, and not before."""
+"""Search over the current library. Tools that changed are indexed when the next search needs them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Finder:
                 for tool in tools
             })  # fmt: skip
         self._calibration = calibration(
-            track for known in history.values() for _, track in known if track is not None
+            track for versions in history.values() for _, track in versions if track is not None
         )
         self.stale = False
 
@@ -64,22 +64,22 @@ class Finder:
     def _changes(
         self, tools: Sequence[ToolRecord], history: Mapping[str, History], now: datetime
     ) -> Iterator[tuple[ToolRecord, tuple[Served, ...] | None]]:
-        """Yield each tool with the needs it has met; with None if nothing about it has changed."""
+        """Yield each tool with the needs it has met, or with None if it has not changed since it was indexed."""
         for record in tools:
-            known = history[record.draft.name]
-            basis = (record.draft, *(version_track for version in known for version_track in version))
-            before = self._indexed.get(record.draft.name, ())
+            versions = history[record.draft.name]
+            basis = (record.draft, *(version_track for version in versions for version_track in version))
+            previous = self._indexed.get(record.draft.name, ())
             self._indexed[record.draft.name] = basis
-            same = len(before) == len(basis) and all(map(is_, before, basis))
-            yield record, None if same else served(known, now)
+            unchanged = len(previous) == len(basis) and all(map(is_, previous, basis))
+            yield record, None if unchanged else served(versions, now)
 
 
-def with_standing(hit: SearchHit, record: ToolRecord, use: Use | None, known: Reliability) -> SearchHit:
+def with_standing(hit: SearchHit, record: ToolRecord, use: Use | None, reliability: Reliability) -> SearchHit:
     """Return a hit with its reliability, what it may use and an example."""
     example = example_in_tests(record.draft)
     return msgspec.structs.replace(
         hit,
-        doubt=known.words if known.value < RELIED_ON else "",
+        doubt=reliability.words if reliability.value < RELIED_ON else "",
         grants=record.granted.items,
         worked_at=use.worked_at if use else "",
         example=msgspec.to_builtins(example) if example else None,

@@ -1,4 +1,4 @@
-"""The index of a large library on disk. It is only a cache: without it the index is built again."""
+"""Caches the index of a large library on disk. Without the file the index is built again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class IndexCache:
         self._path = path
 
     def read(self) -> bytes:
-        """Return what was written last; empty if nothing was."""
+        """Return the bytes that were written last; empty if there are none."""
         try:
             return self._path.read_bytes()
         except OSError:
             return b""
 
     def remove(self) -> None:
-        """Remove it, if it is there. Raise StoreError."""
+        """Remove the file if it exists. Raises StoreError."""
         try:
             self._path.unlink(missing_ok=True)
         except OSError as error:
@@ -32,13 +32,13 @@ class IndexCache:
             ) from error
 
     def write(self, data: bytes) -> None:
-        """Replace it whole, readable by its owner alone."""
-        fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        """Replace the file atomically, readable by its owner only; a failure is ignored."""
+        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         with suppress(OSError):
             try:
-                descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
-                fresh.replace(self._path)
+                temporary.replace(self._path)
             finally:
-                fresh.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)

@@ -44,7 +44,7 @@ from alita_tui.registry.reconcile import RUNNABLE, Overridden, check_approval
 from alita_tui.registry.served import History, served
 from alita_tui.registry.tags import Tags
 from alita_tui.registry.tool_files import ToolFiles
-from alita_tui.registry.trust import RELIED_ON, Use, noted, reliability
+from alita_tui.registry.trust import RELIED_ON, Use, reliability, with_outcomes
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
 from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.ports.library import Approvals, Documents, FinishedRun, SearchResult, Standing
@@ -86,7 +86,7 @@ class ToolLibrary:
         return tuple(record.card for record in self.records())
 
     def records(self) -> tuple[ToolRecord, ...]:
-        """Return the same with all that is on record; files are not read."""
+        """Return the records of these versions; files are not read."""
         self._refresh()
         newest = (self._newest(name) for name in sorted(self._state.records))
         return tuple(record for record in newest if record is not None)
@@ -104,37 +104,37 @@ class ToolLibrary:
             return msgspec.structs.replace(result, hits=tuple(hits))
 
     def _expected(self, hit: SearchHit) -> float:
-        """Return how likely it is that this tool is the one, and that it works; only doubt counts against it."""
+        """Return the probability that the tool fits and works; reliability from `RELIED_ON` on changes nothing."""
         return hit.score * min(1.0, self.reliability(hit.card.name, hit.card.version).value / RELIED_ON)
 
     def _with_use(self, hit: SearchHit) -> SearchHit:
-        """Return a hit with how it does, what it may use and an example."""
+        """Return a hit with its reliability, what it may use and an example."""
         tool = hit.card.name, hit.card.version
         return with_standing(
             hit, self._state.records[tool[0]][tool[1]], self._state.uses.get(tool), self.reliability(*tool)
         )
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """Return a version that may run (by default the newest) as its files have it, by name or alias.
+        """Return a version that may run (by default the newest), read from its files, by name or alias.
 
         Raises RegistryError if there is none, if it may not run, or if no approval covers it; DigestMismatch
-        if the files are not what was approved.
+        if the files differ from what was approved.
         """
         self._refresh()
-        stood = self._state.standing  # one look at the log for the whole question
-        if problem := stood.problem:
+        standing = self._state.standing  # the log's state is read once, so that all checks agree
+        if problem := standing.problem:
             raise RegistryError(f"No tool runs: {problem}.", hint="Look into it: alita audit verify")
         record = self._find(name, version) or self._doubtful(name)
         if record is None and (alias := self.aliases.find(name)) is not None:
             record = self._find(alias.target.name, version)
         if record is None:
-            which = one_line(name, 60) + (f" v{version}" if version is not None else "")
+            label = one_line(name, 60) + (f" v{version}" if version is not None else "")
             near = did_you_mean(name, self._state.records, "`alita tools list` shows the library.")
-            raise RegistryError(f"There is no tool {which} to run.", hint=near)
+            raise RegistryError(f"There is no tool {label} to run.", hint=near)
         name = record.draft.name
         if record.state not in RUNNABLE:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
-        if refused := self.bans.against(digest=record.digest, draft=record.draft.digest, standing=stood):
+        if refused := self.bans.against(digest=record.digest, draft=record.draft.digest, standing=standing):
             raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
         draft, lock = self._files.read(name, record.version)
         if build_digest(draft, lock) != record.digest:
@@ -143,13 +143,13 @@ class ToolLibrary:
                 hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
             )
         if self._approvals is not None:
-            check_approval(stood, record.approval_id, name, record.digest, record.grants, record.version)
+            check_approval(standing, record.approval_id, name, record.digest, record.grants, record.version)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
-        """Give a tool another name; for the same approval this can be repeated."""
-        if (known := self.aliases.find(name, removed=True)) and known.approval_id == approval_id:
-            return known
+        """Give a tool another name. Repeating it for the same approval changes nothing."""
+        if (existing := self.aliases.find(name, removed=True)) and existing.approval_id == approval_id:
+            return existing
         if any(card.name == name for card in self.cards()):
             raise RegistryError(f"There is a tool {one_line(name, 60)} already.")
         record = self.get(twin.name, twin.version)
@@ -207,12 +207,12 @@ class ToolLibrary:
         if self._approvals is not None:
             check_approval(self.standing(), approval_id, draft.name, digest, grants)
         self._refresh()
-        self._files.place(draft.name, 1)
-        same = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
-        if same:
-            if same[-1].digest != digest:
+        self._files.folder_of(draft.name, 1)
+        registered = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
+        if registered:
+            if registered[-1].digest != digest:
                 raise DigestMismatch(f"{approval_id} approved another draft of {draft.name}.")
-            return same[-1]
+            return registered[-1]
         parent = self._newest(draft.name)
         record = ToolRecord(
             draft=draft,
@@ -229,7 +229,7 @@ class ToolLibrary:
         )
         try:
             self._files.write(record)
-            self._keep(record)
+            self._put_record(record)
             self.answers.registered(digest)
         except StoreError:
             self._files.give_back(draft.name, record.version)
@@ -253,7 +253,7 @@ class ToolLibrary:
         if record is None:
             raise RegistryError(f"There is no tool {one_line(name, 60)} v{version}.")
         changed = msgspec.structs.replace(record, state=state)
-        self._keep(changed)
+        self._put_record(changed)
         return changed
 
     def standing(self) -> Standing:
@@ -271,7 +271,7 @@ class ToolLibrary:
         return dict(self._state.doubts)
 
     def unproven(self, name: str, version: int | None = None) -> ToolRecord:
-        """Return a version without a provable approval, as its files have it. Raises RegistryError."""
+        """Return a version without a provable approval, read from its files. Raises RegistryError."""
         self._refresh()
         numbers = [
             number for tool, number in self._state.doubts if tool == name and version in (None, number)
@@ -303,26 +303,29 @@ class ToolLibrary:
     def record_run(
         self, name: str, version: int, *, ok: bool, query: str = "", outcome: RunOutcome | None = None
     ) -> ToolState | None:
-        """Count a run; return the state that follows. Raises StoreError."""
+        """Count a run; return the resulting state. Raises StoreError."""
         (state,) = self.record_runs(
             [FinishedRun(name=name, version=version, ok=ok, query=query, outcome=outcome)]
         )
         return state
 
     def record_runs(self, runs: Sequence[FinishedRun]) -> tuple[ToolState | None, ...]:
-        """Count runs, learn the queries that they met, store their outcomes; return the states that follow.
+        """Count runs, store their outcomes and the queries that they served; return the resulting states.
 
         All of it is on disk when this returns. Raises StoreError.
         """
         uses: dict[tuple[str, int], Use] = {}
         tracks: dict[tuple[str, int], Track] = {}
-        with self._lock, self._documents.changing():  # two processes that count at once lose nothing
+        with (
+            self._lock,
+            self._documents.changing(),
+        ):  # so that no count is lost when two processes count at once
             self._refresh()
             for run in runs:
                 key = (run.name, run.version)
                 if run.outcome is not None and run.version in self._state.records.get(run.name, {}):
                     track = tracks.get(key) or self._track(key)
-                    tracks[key] = noted(track, (run.outcome,), ())
+                    tracks[key] = with_outcomes(track, (run.outcome,), ())
                 use = uses.get(key) or self._use(key)
                 uses[key] = use.ran(ok=run.ok, query=run.query, at=self._clock())
             for track in tracks.values():
@@ -349,9 +352,9 @@ class ToolLibrary:
             self._refresh()
             if version not in self._state.records.get(name, {}):
                 return None
-            known = self._track((name, version))
-            track = noted(known, outcomes, showings)
-            if track != known:
+            stored = self._track((name, version))
+            track = with_outcomes(stored, outcomes, showings)
+            if track != stored:
                 self._put_track(track)
                 self._refresh()
             return self._state.records[name][version].state
@@ -366,23 +369,25 @@ class ToolLibrary:
         return self._track((name, version))
 
     def needs_met(self, name: str) -> tuple[Served, ...]:
-        """Return the needs that a tool is found by, besides its own words, the newest last."""
+        """Return the needs by which a tool is found besides its own words, newest last."""
         with self._lock:
             self._refresh()
             return served(self._history(name), self._clock())
 
     def reliability(self, name: str, version: int) -> Reliability:
-        """Return how far a version is relied on, and why."""
+        """Return the reliability of a version, with its explanation."""
         self._refresh()
         use = self._use((name, version))
         return reliability(use, self._state.tracks.get((name, version)), self._clock())
 
-    def _keep(self, record: ToolRecord) -> None:
-        bare = msgspec.structs.replace(record, runs=0, failures=0)
-        self._documents.put(f"tool:{record.draft.name}:{record.version}", {"tool": msgspec.to_builtins(bare)})
+    def _put_record(self, record: ToolRecord) -> None:
+        without_counts = msgspec.structs.replace(record, runs=0, failures=0)
+        self._documents.put(
+            f"tool:{record.draft.name}:{record.version}", {"tool": msgspec.to_builtins(without_counts)}
+        )
 
     def _refresh(self) -> None:
-        """Read what changed; the documents return the same tuple as long as nothing did."""
+        """Read what changed. The documents return the identical tuple while nothing has changed."""
         with self._lock:
             if self._state.update(self._documents.all(), self.standing(), self._clock()):
                 self.finder.stale = True
@@ -407,6 +412,6 @@ class ToolLibrary:
         return max(pinned or runnable, key=lambda record: record.version, default=None)
 
     def _history(self, name: str) -> History:
-        """Return what is known of a tool's versions, the oldest first; a newer version meets the same needs."""
+        """Return counts and outcomes of all versions, oldest first: a new version meets the needs of earlier ones."""
         versions = [(name, version) for version in sorted(self._state.records.get(name, {}))]
         return tuple((self._state.uses.get(version), self._state.tracks.get(version)) for version in versions)

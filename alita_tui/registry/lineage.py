@@ -1,4 +1,4 @@
-"""Changes that a person makes to versions of a tool: each is recorded, names its author, and can be undone."""
+"""Changes that a person makes to versions of a tool. Each is recorded with its author and can be undone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Lineages:
         enter: Callable[[Move, ToolRecord], None],
         clock: Clock = lambda: datetime.now(UTC),
     ) -> None:
-        """`enter` puts each move in the audit log before it is made; `repair` makes moves that a crash prevented."""
+        """`enter` writes each move to the audit log before it is made; `repair` makes moves that a crash prevented."""
         self._library = library
         self._moves = Moves(documents)
         self._enter = enter
@@ -98,14 +98,14 @@ class Lineages:
 
     def unalias(self, alias: str, *, by: str, reason: str = "") -> Lineage:
         """Remove another name of a tool. Raises RegistryError, StoreError."""
-        known = self._library.aliases.find(alias)
-        if known is None:
+        stored = self._library.aliases.find(alias)
+        if stored is None:
             raise RegistryError(
                 f"{one_line(alias, 60)} is no other name of a tool.", hint="`alita tools aliases` lists them."
             )
-        lineage = self.of(known.target.name)
+        lineage = self.of(stored.target.name)
         move = Move(
-            name=lineage.name, version=known.target.version, kind="unalias", before=alias, after="", by=by,
+            name=lineage.name, version=stored.target.version, kind="unalias", before=alias, after="", by=by,
             at=self._clock().isoformat(), reason=reason,
         )  # fmt: skip
         self._enter(move, _version(lineage, move))
@@ -116,19 +116,19 @@ class Lineages:
     def undo(self, name: str, *, by: str) -> Lineage:
         """Undo the newest move that was not undone yet. Raises RegistryError, StoreError."""
         lineage = self.of(name)
-        at = next((n for n in range(len(lineage.moves) - 1, -1, -1) if not lineage.moves[n].undone), None)
-        if at is None:
-            raise RegistryError(f"Nothing was done to {name} that could be taken back.")
-        undone = msgspec.structs.replace(lineage.moves[at], undone=True)
+        index = max((number for number, move in enumerate(lineage.moves) if not move.undone), default=None)
+        if index is None:
+            raise RegistryError(f"No change of {name} can be undone.")
+        undone = msgspec.structs.replace(lineage.moves[index], undone=True)
         self._enter(msgspec.structs.replace(undone, by=by), _version(lineage, undone))
         self._set(undone, undone.before)
-        self._moves.remember(name, (*lineage.moves[:at], undone, *lineage.moves[at + 1 :]))
+        self._moves.remember(name, (*lineage.moves[:index], undone, *lineage.moves[index + 1 :]))
         return self.of(name)
 
     def repair(self) -> tuple[str, ...]:
-        """Make in the documents what only the audit log has; return a line for each change. Raises StoreError.
+        """Make the moves that only the audit log has; return a line for each. Raises StoreError.
 
-        A move is in the log first. This completes it after a crash, and after an older library was restored.
+        A move is written to the log first, so a crash, or a restored older library, may lack it.
         """
         differences = self._library.overridden()
         for difference in differences:
@@ -146,18 +146,18 @@ class Lineages:
         return tuple(difference.text for difference in differences)
 
     def _mend_history(self, move: Move) -> None:
-        """Make this the last of the recorded moves."""
+        """Record a move as the last, or as undone, unless it is so already."""
         moves = self._moves.of(move.name)
-        same = [
-            n
-            for n, earlier in enumerate(moves)
+        indexes = [
+            index
+            for index, earlier in enumerate(moves)
             if (earlier.kind, earlier.version) == (move.kind, move.version)
         ]
         if move.undone:
-            if same and not moves[same[-1]].undone:
-                undone = msgspec.structs.replace(moves[same[-1]], undone=True)
-                self._moves.remember(move.name, (*moves[: same[-1]], undone, *moves[same[-1] + 1 :]))
-        elif not same or same[-1] < len(moves) - 1 or moves[same[-1]].undone:
+            if indexes and not moves[indexes[-1]].undone:
+                undone = msgspec.structs.replace(moves[indexes[-1]], undone=True)
+                self._moves.remember(move.name, (*moves[: indexes[-1]], undone, *moves[indexes[-1] + 1 :]))
+        elif not indexes or indexes[-1] < len(moves) - 1 or moves[indexes[-1]].undone:
             before = move.before or ("provisional" if move.kind in STATE_AFTER else "")
             self._moves.remember(move.name, (*moves, msgspec.structs.replace(move, before=before)))
 
@@ -170,8 +170,8 @@ class Lineages:
         else:
             picked = [record for record in lineage.versions if record.version == lineage.current]
         if not picked:
-            which = f" v{version}" if version is not None else ""
-            raise RegistryError(f"There is no version of {name}{which} to {kind}.")
+            label = f" v{version}" if version is not None else ""
+            raise RegistryError(f"There is no version of {name}{label} to {kind}.")
         earlier = [record for record in lineage.versions if record.version < picked[0].version]
         if kind == "rollback" and not any(record.state in RUNNABLE for record in earlier):
             raise RegistryError(
@@ -184,10 +184,10 @@ class Lineages:
         if move.kind in ("pin", "unpin"):
             self._library.pin(move.name, int(value) if value else None)
         elif move.kind in ("alias", "unalias"):
-            known = self._library.aliases.find(move.before or move.after, removed=True)
-            if known is None or known.target.name != move.name:
+            alias = self._library.aliases.find(move.before or move.after, removed=True)
+            if alias is None or alias.target.name != move.name:
                 raise RegistryError(f"{move.before or move.after} is now the name of something else.")
-            self._library.aliases.keep(msgspec.structs.replace(known, removed=not value))
+            self._library.aliases.keep(msgspec.structs.replace(alias, removed=not value))
         else:
             self._library.change_state(move.name, move.version, msgspec.convert(value, ready(ToolState)))
 

@@ -1,8 +1,8 @@
-"""Packs: several tools in one file, with tests, locks and evidence, the same bytes for the same tools.
+"""Packs: several tools in one file, with tests, locks and evidence. The same tools give the same bytes.
 
 A pack is a ZIP archive with a manifest that names every other entry by its SHA-256, and a signature over the manifest.
-Reading one is for hostile bytes: nothing is written to a disk, no entry is read further than it may be long, and what
-is not exactly as this module writes it is refused. What is read is a draft like any other: nothing of it is approved.
+A pack that is read is untrusted: nothing is written to disk, each entry is read up to its size limit, and anything that
+this module would not write is refused. The tools of a pack are drafts like any other; none of them is approved.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ FORMAT = "alita-pack/1"
 SIGNED_AS = "pack"
 """The kind of text that a pack's signature is over."""
 LARGEST = 20_000_000
-"""Bytes of a pack."""
+"""Largest pack, in bytes."""
 MOST_TOOLS = 100
 _LARGEST_ENTRY = 1_000_000
-_LARGEST_WHOLE = 20_000_000
-"""Bytes of an entry, and of all of them, unpacked."""
+_LARGEST_TOTAL = 20_000_000
+"""Largest unpacked size of an entry and of all entries together, in bytes."""
 _MANIFEST, _SIGNATURE = "pack.json", "signature.json"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _PACK_NAME = re.compile(r"[\w][\w .-]{0,79}")
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
 class PackTool(Value, frozen=True):
-    """A tool as the manifest names it."""
+    """One tool in the manifest."""
 
     name: str
     version: int
-    """The number that it has in the library that it comes from."""
+    """Its version in the library that exported it."""
     digest: str
-    """Of its build there."""
+    """The digest of its build in that library."""
     files: dict[str, str]
-    """SHA-256 by the name of each of its entries."""
+    """SHA-256 of each of its entries, by path."""
 
 
 class PackManifest(Value, frozen=True):
@@ -58,13 +58,13 @@ class PackManifest(Value, frozen=True):
 
 
 class Evidence(Value, frozen=True):
-    """What is known about a tool at its origin. It is shown, but does not count here."""
+    """What the exporting library knew about a tool. It is shown, but is no evidence in this library."""
 
     approval_id: str = ""
     approved_at: str = ""
     approved_via: str = ""
     accepted: tuple[str, ...] = ()
-    """What the review showed there, one finding a line."""
+    """The findings of its review there."""
     reliability: str = ""
     runs: int = 0
     failures: int = 0
@@ -81,11 +81,11 @@ class Packed(Value, frozen=True):
     digest: str
     evidence: Evidence = Evidence()
     arguments_sorted: bool = False
-    """True if an older alita packed it, which sorted its arguments, and its tests give them by their place."""
+    """True if an older alita packed it and sorted its parameters, while its tests pass them by position."""
 
 
 class Pack(Value, frozen=True):
-    """A pack as it was read."""
+    """The content of a pack."""
 
     name: str
     tools: tuple[Packed, ...]
@@ -102,7 +102,7 @@ class _Signature(Value, frozen=True):
 
 
 class _Facts(msgspec.Struct, frozen=True):
-    """The part of `<name>.mcp.json` that makes the draft."""
+    """The part of `<name>.mcp.json` that belongs to the draft."""
 
     name: str
     description: str
@@ -125,39 +125,41 @@ def pack(name: str, tools: Sequence[tuple[ToolRecord, Evidence]]) -> tuple[str, 
             f"{one_line(name, 60)!r} is not a name for a pack.", hint="Use letters, digits, '-' and '_'."
         )
     entries: dict[str, bytes] = {}
-    listed: list[PackTool] = []
+    manifest_tools: list[PackTool] = []
     for record, evidence in sorted(tools, key=lambda pair: pair[0].draft.name):
         tool = record.draft.name
-        own = {
+        tool_entries = {
             f"tools/{tool}/{tool}{runtime_of(record.draft.language).suffix}": record.draft.code.encode(),
             f"tools/{tool}/test_{tool}.py": record.draft.tests.encode(),
             f"tools/{tool}/{tool}.mcp.json": f"{as_json(tool_manifest(record), indent=1)}\n".encode(),
             f"tools/{tool}/evidence.json": _json(evidence),
         }
-        entries |= own
-        digests = {path: sha256(data).hexdigest() for path, data in own.items()}
-        listed.append(PackTool(name=tool, version=record.version, digest=record.digest, files=digests))
-    if not 0 < len(listed) <= MOST_TOOLS:
+        entries |= tool_entries
+        digests = {path: sha256(data).hexdigest() for path, data in tool_entries.items()}
+        manifest_tools.append(
+            PackTool(name=tool, version=record.version, digest=record.digest, files=digests)
+        )
+    if not 0 < len(manifest_tools) <= MOST_TOOLS:
         raise UsageError(f"A pack holds 1 to {MOST_TOOLS} tools.")
-    made = PackManifest(format=FORMAT, name=name, tools=tuple(listed))
-    return _json(made).decode(), entries
+    manifest = PackManifest(format=FORMAT, name=name, tools=tuple(manifest_tools))
+    return _json(manifest).decode(), entries
 
 
-def written(manifest: str, entries: dict[str, bytes], key: str, signature: str) -> bytes:
+def archive_bytes(manifest: str, entries: dict[str, bytes], key: str, signature: str) -> bytes:
     """Return a pack's bytes; the same for the same tools and key. Raises UsageError if it would be too large."""
-    whole = {
+    contents = {
         _MANIFEST: manifest.encode(),
         _SIGNATURE: _json(_Signature(key=key, signature=signature)),
         **entries,
     }
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(whole):
-            entry = zipfile.ZipInfo(path, _LONG_AGO)
+        for path in sorted(contents):
+            entry = zipfile.ZipInfo(path, _TIMESTAMP)
             entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
             entry.external_attr = (stat.S_IFREG | 0o644) << 16
-            archive.writestr(entry, whole[path])
-    if file.tell() > LARGEST or sum(map(len, whole.values())) > _LARGEST_WHOLE:
+            archive.writestr(entry, contents[path])
+    if file.tell() > LARGEST or sum(map(len, contents.values())) > _LARGEST_TOTAL:
         raise UsageError(
             f"The pack would be larger than {LARGEST // 1_000_000} MB.", hint="Export fewer tools."
         )
@@ -181,14 +183,14 @@ def read(data: bytes) -> Pack:
         raise _refused(f"its format is {one_line(manifest.format, 60)!r}, not {FORMAT}")
     names = [tool.name for tool in manifest.tools]
     if not 0 < len(names) <= MOST_TOOLS or len(set(names)) != len(names):
-        raise _refused("it names no tools, too many, or one twice")
+        raise _refused("it names no tool, too many tools, or the same tool twice")
     if not _PACK_NAME.fullmatch(manifest.name):
-        raise _refused("its name is none")
-    named = {path: digest for tool in manifest.tools for path, digest in tool.files.items()}
-    if set(named) != set(entries):
-        odd = sorted(set(named) ^ set(entries))[0]
-        raise _refused(f"manifest and entries differ: {one_line(odd, 80)}")
-    if changed := [path for path in named if sha256(entries[path]).hexdigest() != named[path]]:
+        raise _refused("its name is invalid")
+    digests = {path: digest for tool in manifest.tools for path, digest in tool.files.items()}
+    if set(digests) != set(entries):
+        unmatched = sorted(set(digests) ^ set(entries))[0]
+        raise _refused(f"manifest and entries differ: {one_line(unmatched, 80)}")
+    if changed := [path for path in digests if sha256(entries[path]).hexdigest() != digests[path]]:
         raise _refused(f"{one_line(changed[0], 80)} was changed")
     return Pack(
         name=manifest.name,
@@ -200,17 +202,17 @@ def read(data: bytes) -> Pack:
 
 
 def _entries(data: bytes) -> dict[str, bytes]:
-    """Return the entries of an archive by name, each read no further than it may be long. Raises UsageError."""
+    """Return the entries of an archive by name, reading no entry beyond its size limit. Raises UsageError."""
     if len(data) > LARGEST:
         raise _refused(f"it is larger than {LARGEST // 1_000_000} MB")
     contents: dict[str, bytes] = {}
-    room = _LARGEST_WHOLE
+    room = _LARGEST_TOTAL
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            listed = archive.infolist()
-            if len(listed) > 4 * MOST_TOOLS + 2:
+            infos = archive.infolist()
+            if len(infos) > 4 * MOST_TOOLS + 2:
                 raise _refused("it has too many entries")
-            for entry in listed:
+            for entry in infos:
                 _check_entry(entry, contents)
                 with archive.open(entry) as file:
                     content = file.read(min(_LARGEST_ENTRY, room) + 1)
@@ -225,61 +227,60 @@ def _entries(data: bytes) -> dict[str, bytes]:
     except Exception as error:
         if isinstance(error, UsageError):
             raise
-        raise _refused(
-            f"it cannot be unpacked: {type(error).__name__}"
-        ) from error  # zlib.error, among others
+        # zipfile also lets errors of the decompressors through, such as zlib.error.
+        raise _refused(f"it cannot be unpacked: {type(error).__name__}") from error
     return contents
 
 
 def _check_entry(entry: zipfile.ZipInfo, contents: dict[str, bytes]) -> None:
-    """Raise UsageError for an entry that a pack of ours would not have."""
+    """Raise UsageError for an entry that `archive_bytes` would not write."""
     name = entry.filename
     parts = name.split("/")
-    plain = name in (_MANIFEST, _SIGNATURE) or (
+    expected = name in (_MANIFEST, _SIGNATURE) or (
         len(parts) == 3
         and parts[0] == "tools"
         and _NAME.fullmatch(parts[1]) is not None
         and parts[2]
         in (*_code_files(parts[1]), f"test_{parts[1]}.py", f"{parts[1]}.mcp.json", "evidence.json")
     )
-    if not plain or entry.orig_filename != name:
+    if not expected or entry.orig_filename != name:
         raise _refused(f"{one_line(name, 80)!r} has no place in a pack")
     if name in contents:
         raise _refused(f"{name} is there twice")
     if entry.flag_bits & 0x1:
         raise _refused(f"{name} is encrypted")
-    kind = stat.S_IFMT(entry.external_attr >> 16)
-    if entry.is_dir() or kind not in (0, stat.S_IFREG):
+    file_type = stat.S_IFMT(entry.external_attr >> 16)
+    if entry.is_dir() or file_type not in (0, stat.S_IFREG):
         raise _refused(f"{name} is not a plain file")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise _refused(f"{name} is packed in a way that is not read")
+        raise _refused(f"{name} is compressed by an unsupported method")
     if entry.file_size > _LARGEST_ENTRY:
         raise _refused(f"{name} is too large")
 
 
 def _tool(tool: PackTool, entries: dict[str, bytes]) -> Packed:
-    """Return one tool out of its entries. Raises UsageError."""
-    place = f"tools/{tool.name}/"
-    code = next((file for file in _code_files(tool.name) if f"{place}{file}" in tool.files), "")
-    wanted = {
-        f"{place}{file}" for file in (code, f"test_{tool.name}.py", f"{tool.name}.mcp.json", "evidence.json")
+    """Return one tool, read from its entries. Raises UsageError."""
+    folder = f"tools/{tool.name}/"
+    code = next((file for file in _code_files(tool.name) if f"{folder}{file}" in tool.files), "")
+    expected = {
+        f"{folder}{file}" for file in (code, f"test_{tool.name}.py", f"{tool.name}.mcp.json", "evidence.json")
     }
-    if set(tool.files) != wanted or not _NAME.fullmatch(tool.name):
+    if set(tool.files) != expected or not _NAME.fullmatch(tool.name):
         raise _refused(f"{one_line(tool.name, 60)} does not have the files of a tool")
     try:
-        facts = msgspec.json.decode(entries[f"{place}{tool.name}.mcp.json"], type=ready(_Facts))
+        facts = msgspec.json.decode(entries[f"{folder}{tool.name}.mcp.json"], type=ready(_Facts))
         draft = ToolDraft(
             name=ToolName(facts.name),
             description=facts.description,
-            code=entries[f"{place}{code}"].decode(),
-            tests=entries[f"{place}test_{tool.name}.py"].decode(),
+            code=entries[f"{folder}{code}"].decode(),
+            tests=entries[f"{folder}test_{tool.name}.py"].decode(),
             requirements=facts.requirements.asked,
             input_schema=facts.inputSchema,
             output_schema=facts.outputSchema,
             capabilities=facts.capabilities,
             language=facts.language,
         )
-        evidence = msgspec.json.decode(entries[f"{place}evidence.json"], type=ready(Evidence))
+        evidence = msgspec.json.decode(entries[f"{folder}evidence.json"], type=ready(Evidence))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _refused(f"{tool.name} cannot be read: {one_line(str(error), 200)}") from error
     if code != f"{tool.name}{runtime_of(draft.language).suffix}":
@@ -288,18 +289,18 @@ def _tool(tool: PackTool, entries: dict[str, bytes]) -> Packed:
         raise _refused(f"{tool.name} is called {one_line(draft.name, 60)} in its own file")
     return Packed(
         draft=draft, lock=facts.requirements.lock, version=tool.version, digest=tool.digest, evidence=evidence,
-        arguments_sorted=_arguments_sorted(draft, entries[f"{place}{tool.name}.mcp.json"]),
+        arguments_sorted=_arguments_sorted(draft, entries[f"{folder}{tool.name}.mcp.json"]),
     )  # fmt: skip
 
 
-def _arguments_sorted(draft: ToolDraft, written_facts: bytes) -> bool:
-    """Return whether the order of the arguments is unknown, as an older alita sorted every name of this file."""
-    by_place = draft.language != "python" and len(runtime_of(draft.language).parameters(draft)) > 1
-    return by_place and written_facts == _json(msgspec.json.decode(written_facts))
+def _arguments_sorted(draft: ToolDraft, facts: bytes) -> bool:
+    """Return True if the order of the parameters is lost: an older alita sorted all names in `<name>.mcp.json`."""
+    by_position = draft.language != "python" and len(runtime_of(draft.language).parameters(draft)) > 1
+    return by_position and facts == _json(msgspec.json.decode(facts))
 
 
 def _code_files(name: str) -> tuple[str, ...]:
-    """Return what a tool's code can be called, in any language."""
+    """Return the possible names of a tool's code file, one per language."""
     return tuple(f"{name}{runtime_of(language).suffix}" for language in LANGUAGES)
 
 
@@ -307,5 +308,5 @@ def _json(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1) + b"\n"
 
 
-def _refused(why: str) -> UsageError:
-    return UsageError(f"The pack is refused: {why}.", hint="Ask whoever made it for another one.")
+def _refused(reason: str) -> UsageError:
+    return UsageError(f"The pack is refused: {reason}.", hint="Ask whoever made it for another one.")

@@ -1,4 +1,4 @@
-"""Proposals to improve the library, from what is known about its tools; nothing is changed. Pure.
+"""Proposals to improve the library, derived from the record of its tools. Pure: nothing is changed.
 
 A proposal is a build that waits for a verdict, or a command for the person. Each states its reason.
 """
@@ -31,93 +31,96 @@ Kind = Literal["repair", "upgrade", "repin", "describe", "generalise", "narrow",
 ORDER: tuple[Kind, ...] = (
     "repair", "upgrade", "repin", "describe", "generalise", "narrow", "split", "retire",
 )  # fmt: skip
-"""The most pressing first."""
+"""The kinds, most urgent first."""
 
 BYPASSED = 3
 """How often a tool is shown and not used before something is proposed."""
 _RUNS = 5
-"""Runs after which a capability that was never used is not needed."""
-_NEW = timedelta(days=30)
-"""How long a tool that was never run is left alone."""
-_APART = 3
-"""Calls of either kind from which a tool does two things."""
-_MOST = 6
+"""Number of runs after which a capability that was never used counts as not needed."""
+_NEW_FOR = timedelta(days=30)
+"""Time during which no proposal is made to retire a tool that was never run."""
+_CALLS_PER_GROUP = 3
+"""Calls that each group of parameters needs for the proposal to split a tool."""
+_EXAMPLES = 6
 _QUERY = 160
 
 
-class Twins(Value, frozen=True):
-    """Another tool that gives the same answers, to all probes or to many of them."""
+class SimilarTool(Value, frozen=True):
+    """Another tool that gives the same answers to all or many probes."""
 
-    near: ToolRecord
-    same: int
+    record: ToolRecord
+    same_answers: int
     probes: int
 
     @property
     def alike(self) -> bool:
-        """True if they are practically the same."""
-        return self.same >= 0.9 * self.probes
+        """True if at least 90 % of the answers are the same."""
+        return self.same_answers >= 0.9 * self.probes
 
 
-class Known(Value, frozen=True):
-    """What is known of the version of a tool that runs."""
+class ToolFacts(Value, frozen=True):
+    """What is recorded about the current version of a tool."""
 
     record: ToolRecord
-    """Whole, as its files have it."""
+    """Complete, as read from its files."""
     track: Track
     reliability: Reliability
     failures: tuple[FailedCall, ...] = ()
-    """The newest calls that failed and did not succeed since."""
+    """The newest failed calls that have not succeeded since."""
     served: int = 0
     """Recorded successful runs, on which `unused` is based."""
     unused: tuple[str, ...] = ()
-    """What it was granted and never asked for in these runs, as in `Capabilities.items`."""
+    """Grants that it never used in these runs, written as in `Capabilities.items`."""
     faults: tuple[tuple[str, str], ...] = ()
-    """Locked packages with a known fault, each with its ids."""
+    """Locked packages with known faults, each with the ids of these."""
     calls: tuple[Json, ...] = ()
     """Arguments of recorded calls that succeeded."""
     called_by: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
-    """Tools that it calls in an older version than the one that runs, as `NAME v1, v2 runs`."""
-    twins: tuple[Twins, ...] = ()
+    """Tools that it calls in an older version than the current one, as `NAME v1, v2 runs`."""
+    twins: tuple[SimilarTool, ...] = ()
     pinned: bool = False
 
 
 class Proposal(Value, frozen=True):
-    """One thing that would make the library better."""
+    """One improvement of the library."""
 
     proposal_id: str
     kind: Kind
     name: str
     version: int
     reason: str
-    """What it rests on, in one line."""
+    """The evidence for it, in one line."""
     order: BuildOrder | None = None
-    """The build; None if a command does it."""
+    """The build; None if the improvement is a command."""
     command: str = ""
-    """What does it, for the person to give."""
+    """The command that the person can give; empty if the improvement is a build."""
 
 
 def faults_by_name(
-    packages: Iterable[LockedPackage], known: Mapping[str, Sequence[str]]
+    packages: Iterable[LockedPackage], known_ids: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Return `Known.faults` of locked packages, at most three each. `known` is by label: two may be versions of one."""
-    found: dict[str, list[str]] = {}
+    """Return `ToolFacts.faults` of locked packages, at most three ids each.
+
+    `known_ids` are by label, because a lock may hold two versions of one package.
+    """
+    ids_by_name: dict[str, list[str]] = {}
     for package in packages:
-        found.setdefault(package.name, []).extend(known.get(package.label, ()))
-    return tuple((name, ", ".join([*dict.fromkeys(ids)][:3])) for name, ids in found.items() if ids)
+        ids_by_name.setdefault(package.name, []).extend(known_ids.get(package.label, ()))
+    return tuple((name, ", ".join([*dict.fromkeys(ids)][:3])) for name, ids in ids_by_name.items() if ids)
 
 
-def proposals(tools: Iterable[Known], now: datetime) -> tuple[Proposal, ...]:
-    """Return the proposals, the most urgent first; for each tool its first build, else its first command."""
+def proposals(tools: Iterable[ToolFacts], now: datetime) -> tuple[Proposal, ...]:
+    """Return the proposals, most urgent first; for each tool its first build, or else its first command."""
     chosen: list[Proposal] = []
     for tool in tools:
-        made = list(_of(tool, now))
-        builds = [proposal for proposal in made if proposal.order is not None]
-        chosen += builds[:1] or made[:1]
+        tool_proposals = list(_proposals_for(tool, now))
+        builds = [proposal for proposal in tool_proposals if proposal.order is not None]
+        chosen += builds[:1] or tool_proposals[:1]
     return tuple(sorted(chosen, key=lambda proposal: (ORDER.index(proposal.kind), proposal.name)))
 
 
-def _of(tool: Known, now: datetime) -> Iterator[Proposal]:
+def _proposals_for(tool: ToolFacts, now: datetime) -> Iterator[Proposal]:
     if tool.record.origin == "remote":  # a remote tool cannot be rebuilt
         yield from filter(None, (_retire_unused(tool, now),))
         return
@@ -129,12 +132,12 @@ def _of(tool: Known, now: datetime) -> Iterator[Proposal]:
                 return
 
 
-def _repair(tool: Known, _: datetime) -> Proposal | None:
-    wrong = [outcome for outcome in tool.track.outcomes[-5:] if outcome.grade == "down"]
-    often = len(tool.failures) >= 2 or failing(tool.track) or tool.reliability.value < RELIED_ON
-    if not wrong and not (often and tool.failures):
+def _repair(tool: ToolFacts, _: datetime) -> Proposal | None:
+    rejected = [outcome for outcome in tool.track.outcomes[-5:] if outcome.grade == "down"]
+    unreliable = len(tool.failures) >= 2 or failing(tool.track) or tool.reliability.value < RELIED_ON
+    if not rejected and not (unreliable and tool.failures):
         return None
-    remarks = [f"- {defused(one_line(outcome.text, 300))}" for outcome in wrong if outcome.text]
+    remarks = [f"- {defused(one_line(outcome.text, 300))}" for outcome in rejected if outcome.text]
     details = ["Calls of it fail or give what is not wanted. Its good results have to stay as they are."]
     if remarks:
         details += ["The person said of its results:", *remarks]
@@ -147,25 +150,25 @@ def _repair(tool: Known, _: datetime) -> Proposal | None:
         reason,
         goal=f"Repair {tool.record.draft.name}: {tool.record.draft.description}",
         details="\n".join(details),
-        failures=tool.failures[:_MOST],
+        failures=tool.failures[:_EXAMPLES],
     )
 
 
-def _upgrade(tool: Known, _: datetime) -> Proposal | None:
+def _upgrade(tool: ToolFacts, _: datetime) -> Proposal | None:
     if not tool.faults:
         return None
-    draft, listed = tool.record.draft, "; ".join(f"{package} ({ids})" for package, ids in tool.faults)
+    draft, faults = tool.record.draft, "; ".join(f"{package} ({ids})" for package, ids in tool.faults)
     faulty = {package for package, _ in tool.faults}
-    # Of two versions of one package, a requirement is about the one that it names.
+    # If a package is locked in two versions, the direct one, which a requirement names, is put last and wins.
     packages = sorted(tool.record.lock.packages, key=lambda package: package.direct)
     locked = {package.name: package.version for package in packages}
-    asked = {requirement: distribution(requirement) for requirement in draft.requirements}
+    distributions = {requirement: distribution(requirement) for requirement in draft.requirements}
     loosened = (
         raised(requirement, locked[name]) or requirement if name in faulty and name in locked else requirement
-        for requirement, name in asked.items()
+        for requirement, name in distributions.items()
     )
-    # A requirement besides does not change what a package of npm brings for itself.
-    below = {name for name in faulty - {*asked.values()} if not name.startswith(NPM)}
+    # An added requirement does not change the dependencies that an npm package installs for itself.
+    below = {name for name in faulty - {*distributions.values()} if not name.startswith(NPM)}
     deeper = (raised(name, locked[name]) for name in below if name in locked)
     requirements = tuple(sorted(filter(None, (*loosened, *deeper))))
     if {*requirements} == {*draft.requirements}:
@@ -173,13 +176,13 @@ def _upgrade(tool: Known, _: datetime) -> Proposal | None:
     return _build(
         tool,
         "upgrade",
-        f"known faults: {one_line(listed, 300)}",
+        f"known faults: {one_line(faults, 300)}",
         goal=f"The same tool with packages that have no known fault: {', '.join(sorted(faulty))}",
         draft=msgspec.structs.replace(draft, requirements=requirements),
     )
 
 
-def _repin(tool: Known, _: datetime) -> Proposal | None:
+def _repin(tool: ToolFacts, _: datetime) -> Proposal | None:
     if not tool.behind:
         return None
     return _build(
@@ -191,12 +194,12 @@ def _repin(tool: Known, _: datetime) -> Proposal | None:
     )
 
 
-def _describe(tool: Known, _: datetime) -> Proposal | None:
-    passed = tool.track.bypassed
-    if len(passed) < BYPASSED:
+def _describe(tool: ToolFacts, _: datetime) -> Proposal | None:
+    bypassed = tool.track.bypassed
+    if len(bypassed) < BYPASSED:
         return None
-    needs = [f"- {one_line(showing.query, _QUERY)}" for showing in passed[-_MOST:]]
-    instead = sorted({showing.instead for showing in passed if showing.instead})
+    needs = [f"- {one_line(showing.query, _QUERY)}" for showing in bypassed[-_EXAMPLES:]]
+    instead = sorted({showing.instead for showing in bypassed if showing.instead})
     if instead:
         needs.append(f"Built instead: {one_line(', '.join(instead))}")
     searches = "\n".join(needs)
@@ -209,27 +212,28 @@ def _describe(tool: Known, _: datetime) -> Proposal | None:
     return _build(
         tool,
         "describe",
-        f"shown and passed by {len(passed)} times",
+        f"shown and passed by {len(bypassed)} times",
         goal=f"Make clear what {tool.record.draft.name} is for: {tool.record.draft.description}",
         details=details,
     )
 
 
-def _merge(tool: Known, _: datetime) -> Proposal | None:
-    """Return how to merge two tools that do the same, or nearly; proposed only for the more used one."""
-    for twins in tool.twins:
-        twin = twins.near
+def _merge(tool: ToolFacts, _: datetime) -> Proposal | None:
+    """Return a proposal to merge two similar tools; only for the one that is used more."""
+    for similar in tool.twins:
+        twin = similar.record
         if (tool.record.runs, twin.draft.name) < (twin.runs, tool.record.draft.name):
             continue
-        same = (
-            f"the same answers to {twins.same} of {twins.probes} probes as {twin.draft.name} v{twin.version}"
+        evidence = (
+            f"the same answers to {similar.same_answers} of {similar.probes} probes "
+            f"as {twin.draft.name} v{twin.version}"
         )
-        if twins.alike:
-            return _retire(twin, f"{tool.record.draft.name} gives {same}, and is used more")
+        if similar.alike:
+            return _retire(twin, f"{tool.record.draft.name} gives {evidence}, and is used more")
         return _build(
             tool,
             "generalise",
-            same,
+            evidence,
             goal=f"One tool in place of {tool.record.draft.name} and {twin.draft.name}: "
             f"{tool.record.draft.description} {twin.draft.description}",
             details="Where they differ, a parameter with a default decides, so that calls as they are now stay valid.",
@@ -238,7 +242,7 @@ def _merge(tool: Known, _: datetime) -> Proposal | None:
     return None
 
 
-def _narrow(tool: Known, _: datetime) -> Proposal | None:
+def _narrow(tool: ToolFacts, _: datetime) -> Proposal | None:
     if not tool.unused or tool.served < _RUNS:
         return None
     draft = tool.record.draft
@@ -265,7 +269,7 @@ def _widest(capabilities: Capabilities) -> Capabilities:
     )
 
 
-def _split(tool: Known, _: datetime) -> Proposal | None:
+def _split(tool: ToolFacts, _: datetime) -> Proposal | None:
     """Propose a separate tool for calls that share no optional parameter with the others."""
     schema = tool.record.draft.input_schema
     properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -277,23 +281,27 @@ def _split(tool: Known, _: datetime) -> Proposal | None:
     for arguments in tool.calls:
         if isinstance(arguments, dict) and (used := frozenset(optional & set(arguments))):
             groups[used] = groups.get(used, 0) + 1
-    often = sorted((used for used, count in groups.items() if count >= _APART), key=sorted)
-    if len(often) < 2 or len(groups) > len(often) or any(a & b for a in often for b in often if a is not b):
+    common = sorted((used for used, count in groups.items() if count >= _CALLS_PER_GROUP), key=sorted)
+    if (
+        len(common) < 2
+        or len(groups) > len(common)
+        or any(a & b for a in common for b in common if a is not b)
+    ):
         return None
-    name, part = tool.record.draft.name, often[-1]
-    own = f"{name}_by_{sorted(part)[0]}"[:64]
-    listed = " and ".join(f"{groups[used]} with {', '.join(sorted(used))}" for used in often)
+    name, parameters = tool.record.draft.name, common[-1]
+    new_name = f"{name}_by_{sorted(parameters)[0]}"[:64]
+    group_texts = " and ".join(f"{groups[used]} with {', '.join(sorted(used))}" for used in common)
     return _build(
         tool,
         "split",
-        f"its calls fall apart: {one_line(listed, 200)}",
-        named=own,
-        goal=f"What {name} does when it is given {', '.join(sorted(part))}, as a tool of its own",
+        f"its calls fall apart: {one_line(group_texts, 200)}",
+        new_name=new_name,
+        goal=f"What {name} does when it is given {', '.join(sorted(parameters))}, as a tool of its own",
         details=f"This is {name}, of which the new tool takes only that part:\n{tool.record.draft.code}",
     )
 
 
-def _retire_unused(tool: Known, now: datetime) -> Proposal | None:
+def _retire_unused(tool: ToolFacts, now: datetime) -> Proposal | None:
     record = tool.record
     if tool.pinned or tool.called_by or record.origin == "starter":
         return None
@@ -302,7 +310,7 @@ def _retire_unused(tool: Known, now: datetime) -> Proposal | None:
     shadow = {showing.instead for showing in tool.track.bypassed}
     if len(tool.track.bypassed) >= BYPASSED and len(shadow) == 1 and "" not in shadow and not record.runs:
         return _retire(record, f"{next(iter(shadow))} was built and used in its place each time")
-    if record.runs == 0 and now - _when(record.created_at, now) > _NEW:
+    if record.runs == 0 and now - _parsed_time(record.created_at, now) > _NEW_FOR:
         return _retire(record, f"it was never run since {record.created_at[:10]}")
     return None
 
@@ -320,13 +328,13 @@ def _retire(record: ToolRecord, reason: str) -> Proposal:
 
 
 def _build(
-    tool: Known,
+    tool: ToolFacts,
     kind: Kind,
     reason: str,
     *,
     goal: str,
     details: str = "",
-    named: str = "",
+    new_name: str = "",
     failures: Sequence[FailedCall] = (),
     merges: tuple[ToolDraft, ...] = (),
     draft: ToolDraft | None = None,
@@ -334,7 +342,7 @@ def _build(
     name, version = tool.record.draft.name, tool.record.version
     order = BuildOrder(
         action_id="",
-        name=named or name,
+        name=new_name or name,
         goal=one_line(goal, 600),
         details=details,
         failures=tuple(failures),
@@ -352,9 +360,9 @@ def _build(
     )
 
 
-def _when(text: str, otherwise: datetime) -> datetime:
+def _parsed_time(text: str, otherwise: datetime) -> datetime:
     try:
-        at = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return otherwise
-    return at if at.tzinfo else at.replace(tzinfo=otherwise.tzinfo)
+    return moment if moment.tzinfo else moment.replace(tzinfo=otherwise.tzinfo)

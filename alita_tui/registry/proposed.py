@@ -1,4 +1,4 @@
-"""Which proposals were built, and when: none twice for the same reason, and only a few per day."""
+"""Records which proposals were built and when, so that none is built again soon, and only a few per day."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class Proposed:
         return any(built.proposal_id == proposal_id and self._age(built) < _AGAIN for built in self._all())
 
     def today(self) -> int:
-        """Return how many were built within the last 24 hours."""
+        """Return the number of proposals built within the last 24 hours."""
         return sum(self._age(built) < timedelta(days=1) for built in self._all())
 
-    def take(self, proposal_id: str, most: int) -> bool:
-        """Claim a proposal for building, unless it was built lately or `most` were today; return whether it was.
+    def take(self, proposal_id: str, limit: int) -> bool:
+        """Claim a proposal for building; return False if it was built lately, or `limit` were built today.
 
-        If several processes ask at once, no more than `most` of them succeed. Raises StoreError.
+        If several processes ask at once, at most `limit` of them succeed. Raises StoreError.
         """
         with self._documents.changing():
-            free = self.today() < most and not self.lately(proposal_id)
+            free = self.today() < limit and not self.lately(proposal_id)
             if free:
                 self.remember(proposal_id)
             return free
@@ -77,10 +77,10 @@ class Proposed:
 
     def _age(self, built: _Built) -> timedelta:
         try:
-            at = datetime.fromisoformat(built.at)
+            built_at = datetime.fromisoformat(built.at)
         except ValueError:
             return timedelta.max
-        return self._clock() - (at if at.tzinfo else at.replace(tzinfo=UTC))
+        return self._clock() - (built_at if built_at.tzinfo else built_at.replace(tzinfo=UTC))
 
 
 def _read(document: Json) -> _Built | None:

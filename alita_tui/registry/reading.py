@@ -25,7 +25,7 @@ class Pin(Value, frozen=True):
 
 
 Entry = ToolRecord | Use | Track | Pin
-_WHOLE = timedelta(hours=1)
+_REDERIVE_AFTER = timedelta(hours=1)
 """Time after which everything is derived again: idle versions become stale, and old outcomes count less."""
 
 
@@ -37,30 +37,30 @@ class Reader:
         """Parsed documents by identity; the document itself is held, so that its id is not reused."""
 
     def entries(self, documents: tuple[Json, ...]) -> Iterator[Entry]:
-        """Yield documents as values; one that cannot be read is skipped and kept."""
-        fresh: dict[int, tuple[Json, Entry | None]] = {}
+        """Yield the documents' values; a document that cannot be read is skipped, not deleted."""
+        entries_by_id: dict[int, tuple[Json, Entry | None]] = {}
         for document in documents:
-            known = self._known.get(id(document))
-            if known is None:
-                known = (document, _read(document))
-            fresh[id(document)] = known
-            if known[1] is not None:
-                yield known[1]
-        self._known = fresh
+            cached = self._known.get(id(document))
+            if cached is None:
+                cached = (document, _read(document))
+            entries_by_id[id(document)] = cached
+            if cached[1] is not None:
+                yield cached[1]
+        self._known = entries_by_id
 
     def replaced(self, old: Json | None, new: Json) -> Use | Track | None:
         """Return the new counts of a version in a document; None if anything else changed.
 
-        `old` is the document that it replaces, or None.
+        `old` is the document that `new` replaces; None if it replaces none.
         """
         entry = _read(new)
         if not isinstance(entry, Use | Track):
             return None
         if old is not None:
-            before = self._known[id(old)][1]
-            if not isinstance(before, type(entry)):
+            previous = self._known[id(old)][1]
+            if not isinstance(previous, type(entry)):
                 return None
-            if (before.name, before.version) != (entry.name, entry.version):
+            if (previous.name, previous.version) != (entry.name, entry.version):
                 return None
             del self._known[id(old)]
         self._known[id(new)] = (new, entry)
@@ -68,10 +68,10 @@ class Reader:
 
 
 class LibraryState:
-    """Records, counts and pins as the documents and the audit log have them. Not to be used by two threads at once."""
+    """Records, counts and pins from the documents and the audit log. Not thread-safe."""
 
     def __init__(self, *, audited: bool) -> None:
-        """Without `audited` no approval has to be proved."""
+        """With `audited` a version runs only if the audit log proves its approval."""
         self._audited = audited
         self._documents: tuple[Json, ...] | None = None
         self._reader = Reader()
@@ -87,31 +87,31 @@ class LibraryState:
         self.overridden: tuple[Overridden, ...] = ()
 
     def update(self, documents: tuple[Json, ...], standing: Standing, now: datetime) -> bool:
-        """Take in what changed; return whether anything did. The same tuple of documents has the same content."""
+        """Apply what changed; return False if nothing did. An identical tuple of documents is unchanged."""
         same_log = standing is self.standing or not self._audited
-        recent = self._derived_at is not None and timedelta(0) <= now - self._derived_at < _WHOLE
+        recent = self._derived_at is not None and timedelta(0) <= now - self._derived_at < _REDERIVE_AFTER
         if documents is self._documents and same_log and recent:
             return False
-        if not (same_log and recent and self._counted(documents, now)):
+        if not (same_log and recent and self._apply_counts(documents, now)):
             self._derive(documents, standing, now)
         self._documents, self.standing = documents, standing
         return True
 
-    def _counted(self, documents: tuple[Json, ...], now: datetime) -> bool:
+    def _apply_counts(self, documents: tuple[Json, ...], now: datetime) -> bool:
         """Apply new counts of versions; return False if more than counts changed."""
-        old = self._documents
-        if old is None or len(documents) < len(old):
+        earlier = self._documents
+        if earlier is None or len(documents) < len(earlier):
             return False
-        pairs = [(a, b) for a, b in zip(old, documents, strict=False) if a is not b]
-        for before, document in [*pairs, *((None, added) for added in documents[len(old) :])]:
-            entry = self._reader.replaced(before, document)
+        changes = [(old, new) for old, new in zip(earlier, documents, strict=False) if old is not new]
+        for replaced, document in [*changes, *((None, added) for added in documents[len(earlier) :])]:
+            entry = self._reader.replaced(replaced, document)
             if entry is None:
                 return False
-            at = (entry.name, entry.version)
+            key = (entry.name, entry.version)
             if isinstance(entry, Use):
-                self.uses[at] = entry
+                self.uses[key] = entry
             else:
-                self.tracks[at] = entry
+                self.tracks[key] = entry
             if entry.version in self.records.get(entry.name, {}):
                 self._with_use(entry.name, entry.version, now)
         return True
@@ -137,10 +137,10 @@ class LibraryState:
                 self._with_use(name, version, now)
 
     def _with_use(self, name: str, version: int, now: datetime) -> None:
-        at, versions = (name, version), self.records[name]
+        key, versions = (name, version), self.records[name]
         pinned = self.pins.get(name) == version
         versions[version] = with_use(
-            versions[version], self.uses.get(at), now, pinned=pinned, track=self.tracks.get(at)
+            versions[version], self.uses.get(key), now, pinned=pinned, track=self.tracks.get(key)
         )
 
 

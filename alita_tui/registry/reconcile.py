@@ -39,9 +39,9 @@ class Reconciled:
 def reconcile(
     standing: Standing, records: Records, pins: dict[str, int | None], *, audited: bool
 ) -> Reconciled:
-    """Set states and pins to those of the log, in place; return the differences and the unproven versions.
+    """Set states and pins in place to those of the log; return the differences and the unproven versions.
 
-    Without `audited` no approval has to be proved.
+    With `audited` a version runs only if the log proves its approval.
     """
     result = Reconciled()
     overridden: list[Overridden] = []
@@ -53,11 +53,11 @@ def reconcile(
                 overridden.append(Overridden(version=version, move=move, text=_state_line(record, move)))
                 record = versions[version] = msgspec.structs.replace(record, state=state)
             if audited and record.state in RUNNABLE:
-                why = standing.problem or doubt(
+                reason = standing.problem or doubt(
                     standing, record.approval_id, name, record.digest, record.grants
                 )
-                if why:
-                    result.doubts[name, version] = why
+                if reason:
+                    result.doubts[name, version] = reason
     for name, move in standing.pins.items():
         pinned = int(move.after) if move.after.isdecimal() else None
         if name in records and pins.get(name) != pinned:
@@ -86,13 +86,13 @@ def check_approval(
     version: int | None = None,
 ) -> None:
     """Raise RegistryError unless the approval covers this tool, these bytes and this grant."""
-    if why := doubt(standing, approval_id, name, digest, grants):
-        shown = one_line(name, 60)
-        which = f"{shown} --version {version}" if version is not None else shown
+    if reason := doubt(standing, approval_id, name, digest, grants):
+        tool = one_line(name, 60)
+        arguments = f"{tool} --version {version}" if version is not None else tool
         raise RegistryError(
-            f"{shown} does not run: {why}.",
-            hint=f"`alita audit explain {shown}` shows what is known. To look at it and approve it again: "
-            f"alita tools approve {which}",
+            f"{tool} does not run: {reason}.",
+            hint=f"`alita audit explain {tool}` shows what is known. To look at it and approve it again: "
+            f"alita tools approve {arguments}",
         )
 
 
@@ -104,11 +104,11 @@ def doubt(standing: Standing, approval_id: str, name: str, digest: str, grants: 
     if approval is None:
         return f"the audit log of this home has no approval {one_line(approval_id, 60)!r}"
     if approval.name != name:
-        return f"its approval is the one of {one_line(approval.name, 60)}"
+        return f"its approval belongs to {one_line(approval.name, 60)}"
     if approval.digest != digest:
         return f"its approval is of other bytes, {approval.digest[:12]}"
     if approval.lasting != "library":
         return "its approval was for one task alone"
     if approval.grants != (None if grants is None else grants.items):
-        return "it was granted something else than it is given"
+        return "its grant differs from the approved one"
     return ""

@@ -1,4 +1,4 @@
-"""Puts back a version that the documents lost. It runs only if the audit log has its approval."""
+"""Restores a version that is missing in the documents. It runs only if the audit log has its approval."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ class Recovery:
         self._files = ToolFiles(box)
 
     def files_of(self, name: str, version: int) -> tuple[ToolDraft, Lock, Capabilities]:
-        """Return what the files of a version hold now and what they say was granted. Raises RegistryError."""
+        """Return draft, lock and granted capabilities from the files of a version. Raises RegistryError."""
         draft, lock = self._files.read(name, version)
         try:
-            facts = msgspec.json.decode((self._files.place(name, version) / f"{name}.mcp.json").read_bytes())
+            facts = msgspec.json.decode(
+                (self._files.folder_of(name, version) / f"{name}.mcp.json").read_bytes()
+            )
             return draft, lock, msgspec.convert(facts["granted"], ready(Capabilities))
         except (OSError, msgspec.MsgspecError, KeyError, TypeError) as error:
             raise RegistryError(f"The files of {name} v{version} do not say what it was granted.") from error
 
     def put_back(self, record: ToolRecord) -> None:
-        """Write files and document of a version. Raises DigestMismatch, RegistryError, StoreError."""
+        """Write the files and the document of a version. Raises DigestMismatch, RegistryError, StoreError."""
         if build_digest(record.draft, record.lock) != record.digest:
             raise DigestMismatch(f"{record.draft.name} v{record.version} is not what was approved.")
         name = record.draft.name
-        self._files.place(name, record.version).mkdir(parents=True, exist_ok=True)
+        self._files.folder_of(name, record.version).mkdir(parents=True, exist_ok=True)
         self._files.write(record)
         self._documents.put(f"tool:{name}:{record.version}", {"tool": msgspec.to_builtins(record)})

@@ -1,6 +1,6 @@
-"""Finds the tool that fits a need, by its own words and by those of the needs that it has met.
+"""Finds the tool that fits a need, by its own words and by the words of needs that it has met before.
 
-Learning the needs that a tool has met helps the next search more than a better encoder does.
+Learning from the needs that a tool has met improves later searches more than a better encoder does.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from alita_tui.spine.ranking.bands import NEEDED
 from alita_tui.spine.text import counted
 
 SHOWN = 5
-"""How many tools a search returns, as hits or as near misses."""
-_BESIDE = 0.6
-"""Share of the best one's probability that further hits need if one surely fits."""
-_WORTH = 100
-"""Number of tools from which indexing them takes longer than reading the cached index."""
+"""Number of tools that a search returns, as hits or as near misses."""
+_HIT_SHARE = 0.6
+"""Share of the best hit's probability that further hits need, if the verdict is that one fits."""
+_CACHED_FROM = 100
+"""Number of changed tools from which the index is cached again: indexing fewer is faster than reading it."""
 _NEAR = 0.01
 """Share of the query's words that a tool needs to count as near."""
 _CLOSE = 1.5
-"""The same for how far its vector is nearer than others'."""
+"""Standard deviations above other tools' cosines that its vector needs to count as near."""
 _RANKED = 100
-"""Tools that are looked at closely."""
+"""Number of tools that are ranked."""
 _NAME, _DESCRIPTION, _PROPERTIES = 3.0, 2.0, 1.0
-"""Weight of a tool's own words; words of a need that it has met weigh one."""
+"""Weights of a tool's own words; words of a need that it has met weigh 1."""
 
 
 class ToolIndex:
     """The newest runnable version of every tool, by name."""
 
     def __init__(self, cache: IndexCache | None = None) -> None:
-        """With a cache a large index is read rather than built."""
+        """With a cache a large index is read from it instead of being built."""
         self._cache = cache
         self._ranker = Ranker(cache.read if cache else bytes)
         self._records: dict[str, ToolRecord] = {}
@@ -45,7 +45,7 @@ class ToolIndex:
     ) -> None:
         """Index exactly these tools, each with the needs it has met and its other names.
 
-        A tool with None instead of needs is as it was the last time.
+        A tool with None instead of needs has not changed since the last update.
         """
         dropped = set(self._records)
         names: defaultdict[str, list[Alias]] = defaultdict(list)
@@ -53,17 +53,17 @@ class ToolIndex:
             names[alias.target.name].append(alias)
         for record, served in records:
             draft = record.draft
-            new = draft.name not in dropped
+            is_new = draft.name not in dropped
             dropped.discard(draft.name)
             self._records[draft.name] = record
-            if served is not None or new:
+            if served is not None or is_new:
                 self._ranker.put(draft.name, _fields(record, names[draft.name]), served or ())
         for name in dropped:
             del self._records[name]
             self._ranker.remove(name)
 
     def change(self, record: ToolRecord, served: Sequence[Served], aliases: Sequence[Alias] = ()) -> None:
-        """Index one tool again, at once."""
+        """Index one tool again, immediately."""
         self._records[record.draft.name] = record
         self._ranker.put(record.draft.name, _fields(record, aliases), served)
         self._ranker.settle()
@@ -85,18 +85,18 @@ class ToolIndex:
         """
         calibration = calibration or Calibration()
         ranked = self._ranker.rank(query, limit=_RANKED, cosines=cosines, contrasted=True)
-        if self._cache and self._ranker.changed > max(_WORTH, len(self._ranker) // 20):
+        if self._cache and self._ranker.changed > max(_CACHED_FROM, len(self._ranker) // 20):
             self._cache.write(self._ranker.saved())
-        first = prior(ranked)
-        chance = calibration.chance(first)
+        best_prior = prior(ranked)
+        chance = calibration.chance(best_prior)
         verdict = band(chance)
         near = [
             match for match in ranked[: max(limit, SHOWN)] if match.cover >= _NEAR or match.close >= _CLOSE
         ]
         scores: list[float] = []
-        for match in near:  # what ranks lower is never more likely
+        for match in near:  # a lower rank never gets a higher probability
             scores.append(min([calibration.chance(prior([match])), *scores[-1:]]))
-        bar = {"fits": _BESIDE * chance, "perhaps": 0.0, "none": 2.0}[verdict]
+        bar = {"fits": _HIT_SHARE * chance, "perhaps": 0.0, "none": 2.0}[verdict]
         hits = sum(score >= bar for score in scores[:limit])
         if verdict == "perhaps" and not hits:
             verdict = "none"
@@ -107,7 +107,7 @@ class ToolIndex:
             ),
             band=verdict,
             chance=round(chance, 4),
-            prior=round(first, 4),
+            prior=round(best_prior, 4),
             evidence=_evidence(ranked, calibration),
         )
 
@@ -132,28 +132,28 @@ class ToolIndex:
 
 
 def _evidence(ranked: Sequence[Ranked], calibration: Calibration) -> str:
-    """Explain a probability: what matched, and what it was calibrated on."""
-    by = (
+    """Return the explanation of a probability: what matched, and what it was calibrated on."""
+    basis = (
         f"measured by {calibration.outcomes} earlier searches here"
         if calibration.outcomes
         else f"not measured here yet: fewer than {NEEDED} searches have an outcome"
     )
     if not ranked:
-        return by
+        return basis
     best = ranked[0]
     parts = [f"shares {', '.join(best.words[:4])}"] if best.words else []
     parts += [f"met {counted(best.served, 'such need')}"] if best.served and best.pairs > 0 else []
     parts += ["means nearly the same"] if best.close >= _CLOSE else []
-    return "; ".join([*parts, by])
+    return "; ".join([*parts, basis])
 
 
 def wording(record: ToolRecord) -> str:
-    """Return the text of a tool that an encoder gets."""
+    """Return the text of a tool for an encoder."""
     return f"{record.draft.name.replace('_', ' ')}. {record.draft.description}"
 
 
 def _fields(record: ToolRecord, aliases: Sequence[Alias]) -> list[tuple[str, float]]:
-    """Return the texts that a tool is found by, with weights."""
+    """Return the texts by which a tool is found, with their weights."""
     draft = record.draft
     fields = [(draft.name.replace("_", " "), _NAME), (draft.description, _DESCRIPTION)]
     fields.append((" ".join(_properties(draft.input_schema)), _PROPERTIES))

@@ -23,7 +23,7 @@ class _Facts(Value, frozen=True):
     """PEP 508; the same as in the head of its code."""
     capabilities: Capabilities = Capabilities()
     hosts_at_approval: bool = False
-    """True if hosts and secrets are chosen when it is approved; the file names the capabilities besides these."""
+    """True if hosts and secrets are chosen at approval; `capabilities` then holds the others."""
 
 
 class Starters:
@@ -60,12 +60,12 @@ class Starters:
             granted = canonical(
                 msgspec.structs.replace(granted, network=chosen.network, secrets=chosen.secrets)
             )
-        place = self._folder / name
+        folder = self._folder / name
         return ToolDraft(
             name=ToolName(name),
             description=facts.description,
-            code=(place / f"{name}.py").read_text("utf-8"),
-            tests=(place / f"test_{name}.py").read_text("utf-8"),
+            code=(folder / f"{name}.py").read_text("utf-8"),
+            tests=(folder / f"test_{name}.py").read_text("utf-8"),
             requirements=facts.requirements,
             input_schema=facts.input_schema,
             output_schema=facts.output_schema,

@@ -41,7 +41,7 @@ class Tags:
         return self.all().get(name, ())
 
     def change(self, name: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> tuple[str, ...]:
-        """Add and remove tags, and return those that are left. Raise UsageError, StoreError."""
+        """Add and remove tags, and return those that are left. Raises UsageError, StoreError."""
         added, removed = {tag(word) for word in add}, {tag(word) for word in remove}
         with self._documents.changing():
             tags = tuple(sorted({*self.of(name), *added} - removed))
@@ -53,7 +53,7 @@ class Tags:
 
 
 def tag(word: str) -> str:
-    """Return a tag as it is stored, without the leading `#`. Raise UsageError."""
+    """Return a tag as it is stored, without the leading `#`. Raises UsageError."""
     name = word.strip().removeprefix("#").lower()
     if not _TAG.fullmatch(name):
         raise UsageError(

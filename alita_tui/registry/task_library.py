@@ -28,10 +28,10 @@ from alita_tui.spine.text import one_line
 
 
 class TaskLibrary:
-    """Implements `ToolShelf` over the library. Task tools are in memory only, and in no other session."""
+    """Implements `ToolShelf` over the library. Task tools are only in memory and only in this session."""
 
     def __init__(self, library: Library, encode: Callable[[str], Awaitable[bool]] | None = None) -> None:
-        """`encode` asks an encoder for the vectors that this query's search lacks, and returns whether any came."""
+        """`encode` fetches the vectors that a search for this query lacks; it returns True if it got any."""
         self._library = library
         self._encode = encode
         self._task_tools: dict[str, ToolRecord] = {}
@@ -69,17 +69,17 @@ class TaskLibrary:
 
     def give_back(self, keep: Container[str] = ()) -> bool:
         """Drop the task's tools except those with these digests; return False if none was dropped."""
-        before = len(self._task_tools)
+        count = len(self._task_tools)
         self._task_tools = {
             name: record for name, record in self._task_tools.items() if record.digest in keep
         }
-        return len(self._task_tools) < before
+        return len(self._task_tools) < count
 
     def cards(self) -> tuple[ToolCard, ...]:
-        """Return the current version of every tool, by name; a task tool replaces one of its name."""
-        own = [record.card for record in self._task_tools.values()]
+        """Return the current version of every tool, by name; a task tool replaces a library tool of its name."""
+        task_cards = [record.card for record in self._task_tools.values()]
         shared = [card for card in self._library.cards() if card.name not in self._task_tools]
-        return tuple(sorted((*shared, *own), key=lambda card: card.name))
+        return tuple(sorted((*shared, *task_cards), key=lambda card: card.name))
 
     @property
     def answers(self) -> KeptAnswers:
@@ -87,11 +87,11 @@ class TaskLibrary:
         return self._library.answers
 
     def records(self) -> tuple[ToolRecord, ...]:
-        """Return the current version of every tool of the library as it is on record."""
+        """Return the records of the current versions of the library's tools."""
         return self._library.records()
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
-        """Search the library; task tools were built for this task and need not be found."""
+        """Search the library. Task tools are left out, because the task that built them knows them."""
         return self._library.search(query, limit=limit)
 
     async def find(self, query: str) -> SearchResult:
@@ -103,15 +103,15 @@ class TaskLibrary:
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a tool, a task tool first. Raises RegistryError, DigestMismatch."""
-        own = self._task_tools.get(name)
-        if own is not None and version in (None, own.version):
-            return own
+        task_tool = self._task_tools.get(name)
+        if task_tool is not None and version in (None, task_tool.version):
+            return task_tool
         return self._library.get(name, version)
 
     def next_version(self, name: str) -> int:
         """Return the version number that a new build of this name would get."""
-        own = self._task_tools.get(name)
-        return max(self._library.next_version(name), own.version + 1 if own else 1)
+        task_tool = self._task_tools.get(name)
+        return max(self._library.next_version(name), task_tool.version + 1 if task_tool else 1)
 
     def register(
         self,
@@ -132,17 +132,17 @@ class TaskLibrary:
 
     def record_runs(self, runs: Sequence[FinishedRun]) -> tuple[ToolState | None, ...]:
         """Count runs; those of task tools are not counted."""
-        own = [self._task_tools.get(run.name) for run in runs]
+        task_tools = [self._task_tools.get(run.name) for run in runs]
         task_states = [
             tool.state if tool is not None and tool.version == run.version else None
-            for run, tool in zip(runs, own, strict=True)
+            for run, tool in zip(runs, task_tools, strict=True)
         ]
-        counted = iter(
+        library_states = iter(
             self._library.record_runs(
                 [run for run, state in zip(runs, task_states, strict=True) if state is None]
             )
         )
-        return tuple(next(counted) if state is None else state for state in task_states)
+        return tuple(next(library_states) if state is None else state for state in task_states)
 
     def reliability(self, name: str, version: int) -> Reliability:
         """Return the trust in a version; a task tool counts as never run."""
@@ -152,9 +152,9 @@ class TaskLibrary:
         self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
     ) -> ToolState | None:
         """Store the outcomes of runs; those of task tools are dropped."""
-        own = self._task_tools.get(name)
-        if own is not None and own.version == version:
-            return own.state
+        task_tool = self._task_tools.get(name)
+        if task_tool is not None and task_tool.version == version:
+            return task_tool.state
         return self._library.note(name, version, outcomes, showings)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:

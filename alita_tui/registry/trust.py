@@ -16,12 +16,12 @@ QUERIES = 20
 OUTCOMES = 60
 """How many of the newest outcomes, and of the newest showings, are stored."""
 _TRUST = 2
-"""How many different queries a trusted tool has served."""
+"""Number of different queries, and of answered tasks, that a tool needs to be trusted."""
 _RECENT = 5
 _DOUBT = 2
-"""How many failures among the last three runs end trust."""
+"""Number of failures among the last three runs that end trust."""
 FAILING = 3
-"""How many failures in a row make a tool stale."""
+"""Number of failures in a row that make a tool stale."""
 _IDLE = timedelta(days=90)
 _HALF_LIFE = timedelta(days=30)
 _PRIOR_GOOD, _PRIOR = 3.4, 4.0
@@ -31,7 +31,7 @@ RELIED_ON = 0.6
 _GOOD = {"ran": 0.3, "accepted": 1.0, "up": 2.0}
 """How much an outcome counts. A run without an exception is weak evidence."""
 _BAD = {"failed": 1.0, "misfit": 1.0, "down": 2.0}
-_KNOWS = {"ran": 0, "failed": 1, "misfit": 1, "accepted": 2, "up": 3, "down": 3}
+_RANK = {"ran": 0, "failed": 1, "misfit": 1, "accepted": 2, "up": 3, "down": 3}
 """Rank of an outcome: a higher one replaces a lower one; the person's rating replaces everything."""
 _TEXT = 300
 
@@ -49,13 +49,13 @@ class Use(Value, frozen=True):
     used_at: str = ""
     """ISO 8601, UTC."""
     worked_at: str = ""
-    """The last success; ISO 8601, UTC. Empty also for what was counted before this was."""
+    """Time of the last success; ISO 8601, UTC. Empty also for counts from before it was recorded."""
 
     def ran(self, *, ok: bool, query: str, at: datetime) -> Use:
         """Return the counts after one more run; on success the query counts as served."""
-        learned, asked = self.queries, one_line(query, 300)
-        if ok and words(asked) and _shape(asked) not in map(_shape, learned):
-            learned = (*learned, str(asked))[-QUERIES:]
+        learned, cleaned = self.queries, one_line(query, 300)
+        if ok and words(cleaned) and _shape(cleaned) not in map(_shape, learned):
+            learned = (*learned, str(cleaned))[-QUERIES:]
         return msgspec.structs.replace(
             self,
             runs=self.runs + 1,
@@ -78,14 +78,14 @@ class Use(Value, frozen=True):
         return len(self.recent) >= FAILING and not any(self.recent[-FAILING:])
 
 
-def noted(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showing] = ()) -> Track:
-    """Return the record with new outcomes and showings added. Known ones change nothing."""
+def with_outcomes(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showing] = ()) -> Track:
+    """Return the record with new outcomes and showings added; those it already has change nothing."""
     runs = {outcome.run: outcome for outcome in track.outcomes}
-    for new in outcomes:
-        old = runs.get(new.run)
-        if old is None or new.undone or _KNOWS[new.grade] >= _KNOWS[old.grade]:
-            text = one_line(new.text, _TEXT)
-            runs[new.run] = msgspec.structs.replace(new, at=old.at if old else new.at, text=str(text))
+    for outcome in outcomes:
+        stored = runs.get(outcome.run)
+        if stored is None or outcome.undone or _RANK[outcome.grade] >= _RANK[stored.grade]:
+            text, at = one_line(outcome.text, _TEXT), stored.at if stored else outcome.at
+            runs[outcome.run] = msgspec.structs.replace(outcome, at=at, text=str(text))
     needs = {showing.need: showing for showing in track.showings}
     for showing in showings:
         needs[showing.need] = msgspec.structs.replace(showing, query=str(one_line(showing.query, _TEXT)))
@@ -95,21 +95,21 @@ def noted(track: Track, outcomes: Iterable[RunOutcome], showings: Iterable[Showi
 
 
 def reliability(use: Use, track: Track | None, now: datetime) -> Reliability:
-    """Return what is expected of the next run: the mean of a Beta distribution, older outcomes counting less.
+    """Return the expected success of the next run: the mean of a Beta distribution; older outcomes count less.
 
     For runs from before outcomes were stored, the counts are used instead.
     """
     outcomes = track.outcomes if track and track.outcomes else _before_outcomes(use)
-    good, whole = _PRIOR_GOOD, _PRIOR
+    good_weight, total_weight = _PRIOR_GOOD, _PRIOR
     for outcome in outcomes:
-        age = max(now - _when(outcome.at, now), timedelta(0))
+        age = max(now - _parsed_time(outcome.at, now), timedelta(0))
         weight = (_GOOD.get(outcome.grade, 0.0) + _BAD.get(outcome.grade, 0.0)) * 0.5 ** (age / _HALF_LIFE)
         weight *= outcome.share
-        whole += weight
-        good += weight if outcome.grade in _GOOD else 0.0
+        total_weight += weight
+        good_weight += weight if outcome.grade in _GOOD else 0.0
     return Reliability(
-        value=round(good / whole, 4),
-        words=f"{good / whole:.2f}: {_outcome_words(outcomes, now)}",
+        value=round(good_weight / total_weight, 4),
+        words=f"{good_weight / total_weight:.2f}: {_outcome_words(outcomes, now)}",
         needs=_needs(track.showings) if track else "",
     )
 
@@ -125,7 +125,7 @@ def with_use(
     use = use or Use(name=record.draft.name, version=record.version)
     state = record.state
     if base(state) == "provisional":
-        idle = not pinned and now - _when(use.used_at or record.created_at, now) > _IDLE
+        idle = not pinned and now - _parsed_time(use.used_at or record.created_at, now) > _IDLE
         state = "stale" if use.failing or failing(track) or idle else "provisional"
         if state == "provisional" and use.trusted and _proven(use, track) and not doubted(use, track, now):
             state = "trusted"
@@ -133,7 +133,7 @@ def with_use(
 
 
 def _proven(use: Use, track: Track | None) -> bool:
-    """Return True if enough tasks were answered with it, or most of its runs are from before that was recorded."""
+    """Return True if enough tasks were answered with it, or if most of its runs predate the recording of outcomes."""
     outcomes = track.outcomes if track else ()
     answered = {outcome.task for outcome in outcomes if outcome.grade in ("accepted", "up")}
     return len(answered) >= _TRUST or 2 * len(outcomes) < use.runs
@@ -141,8 +141,8 @@ def _proven(use: Use, track: Track | None) -> bool:
 
 def failing(track: Track | None) -> bool:
     """Return True if its last runs all failed, did not fit their schema or were found wrong."""
-    last = track.outcomes[-FAILING:] if track else ()
-    return len(last) == FAILING and all(outcome.grade in _BAD for outcome in last)
+    recent = track.outcomes[-FAILING:] if track else ()
+    return len(recent) == FAILING and all(outcome.grade in _BAD for outcome in recent)
 
 
 def doubted(use: Use, track: Track | None, now: datetime) -> bool:
@@ -166,9 +166,9 @@ def _accepted_since(track: Track, wrong: RunOutcome) -> bool:
 
 
 def _before_outcomes(use: Use) -> tuple[RunOutcome, ...]:
-    most = min(use.runs, _RECENT)
-    failed = round(most * use.failures / use.runs) if use.runs else 0
-    recent = use.recent or (False,) * failed + (True,) * (most - failed)
+    count = min(use.runs, _RECENT)
+    failed = round(count * use.failures / use.runs) if use.runs else 0
+    recent = use.recent or (False,) * failed + (True,) * (count - failed)
     return tuple(
         RunOutcome(run=str(number), at=use.used_at, grade="accepted" if ok else "failed")
         for number, ok in enumerate(recent)
@@ -177,13 +177,12 @@ def _before_outcomes(use: Use) -> tuple[RunOutcome, ...]:
 
 def _outcome_words(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
     """Return the outcomes in words: `9 good of 10 in 40 days, one 👎`."""
-    outcomes = tuple(
-        outcome for outcome in outcomes if outcome.share
-    )  # a word about a build that was taken back has none
+    # Withdrawn feedback about a build has no share.
+    outcomes = tuple(outcome for outcome in outcomes if outcome.share)
     if not outcomes:
         return "no run yet, so what an approved tool is taken for"
     good = sum(outcome.grade in _GOOD for outcome in outcomes)
-    days = (now - min(_when(outcome.at, now) for outcome in outcomes)).days
+    days = (now - min(_parsed_time(outcome.at, now) for outcome in outcomes)).days
     parts = [f"{good} good of {len(outcomes)}" + (f" in {counted(days, 'day')}" if days else " today")]
     for grade, word in (("up", "👍"), ("down", "👎"), ("misfit", "not as its schema says")):
         number = sum(outcome.grade == grade for outcome in outcomes)
@@ -192,7 +191,7 @@ def _outcome_words(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
 
 
 def _needs(showings: tuple[Showing, ...]) -> str:
-    """Return its needs in words: `found for 5 needs, shown 4, used 2, accepted 1`."""
+    """Return counts of its needs in words: `found for 5 needs, shown 4, used 2, accepted 1`."""
     if not showings:
         return ""
     counts = (("shown", "shown"), ("used", "used"), ("accepted", "accepted"))
@@ -200,12 +199,12 @@ def _needs(showings: tuple[Showing, ...]) -> str:
     return f"found for {counted(len(showings), 'need')}, {', '.join(parts)}"
 
 
-def _when(text: str, otherwise: datetime) -> datetime:
+def _parsed_time(text: str, otherwise: datetime) -> datetime:
     try:
-        at = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return otherwise
-    return at if at.tzinfo else at.replace(tzinfo=otherwise.tzinfo)
+    return moment if moment.tzinfo else moment.replace(tzinfo=otherwise.tzinfo)
 
 
 def _shape(query: str) -> frozenset[str]:

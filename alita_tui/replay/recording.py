@@ -18,7 +18,7 @@ from alita_tui.view.explain import Explanation, explain
 from alita_tui.view.fold import RowMaker, fold
 from alita_tui.view.model import Live, SessionView
 from alita_tui.view.queries import Mark, mark
-from alita_tui.view.trace import leaving_out, rows_for
+from alita_tui.view.trace import rows_for, rows_with_deferred_text
 
 CHECKPOINT_EVERY = 100
 """Events between two stored views; a seek folds at most this many."""
@@ -92,7 +92,7 @@ class Recording:
         assert not self._envelopes
         if history.stored:
             self._envelopes = _EnvelopesOnDisk(history)
-            self.rows_of = leaving_out(lambda seq: history[seq - 1])
+            self.rows_of = rows_with_deferred_text(lambda seq: history[seq - 1])
 
     def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
         """Add the durable events that follow on the newest one; skip others, as the fold does.

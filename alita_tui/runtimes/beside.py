@@ -1,4 +1,4 @@
-"""What a review says of every draft whose code is not Python: its tests, which are, and what stands in its texts."""
+"""The part of a review for drafts in other languages than Python: their tests, which are Python, and private data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from alita_tui.events import ToolDraft
 from alita_tui.runtimes.notes import Notes
 
 if TYPE_CHECKING:
-    from alita_tui.runtimes.private_data import Said
+    from alita_tui.runtimes.private_data import CodeTexts
 
 
-def note_beside(notes: Notes, draft: ToolDraft, tests: ast.Module | None, said: Said | None) -> None:
-    """Note what tests import and see, and private data in what the code is written with."""
+def note_beside(
+    notes: Notes, draft: ToolDraft, tests: ast.Module | None, code_texts: CodeTexts | None
+) -> None:
+    """Add findings about what the tests import and see, and about private data in the code's texts."""
     import msgspec
 
     from alita_tui.runtimes.private_data import note_private
@@ -24,11 +26,11 @@ def note_beside(notes: Notes, draft: ToolDraft, tests: ast.Module | None, said: 
     bare = msgspec.structs.replace(draft, requirements=())
     note_imports(notes, {"code": None, "tests": tests}, bare)
     note_seen_by_tests(notes, ast.Module(body=[], type_ignores=[]), tests, draft.name)
-    note_private(notes, draft, said)
+    note_private(notes, draft, code_texts)
     note_bandit(notes, "", draft.tests if scannable(notes, tests, "tests") else "", draft.capabilities)
 
 
 def properties(draft: ToolDraft) -> list[str]:
     """Return the properties of a draft's input schema, in their order."""
-    listed = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
-    return [str(name) for name in listed] if isinstance(listed, dict) else []
+    properties_schema = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
+    return [str(name) for name in properties_schema] if isinstance(properties_schema, dict) else []

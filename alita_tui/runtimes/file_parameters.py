@@ -1,7 +1,7 @@
-"""Tools that take or make files: parameters and results whose schema says `"format": "file"`. Pure.
+"""Tools that read or leave files: parameters and results whose schema says `"format": "file"`. Pure.
 
 Such a parameter is the path of a file that the tool may read. A result of that format names a file that the tool left
-in its current folder. Neither needs a grant: a tool reads what a task was given, and nothing else is within reach.
+in its current folder. Neither needs a grant: a tool can only read the files that its task was given.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def leaves_files(draft: ToolDraft) -> bool:
 
 
 def local_files(draft: ToolDraft, carried: Mapping[str, bytes] | None = None) -> dict[str, str]:
-    """Return the files (in Base64) that calls of a draft find in their folder; none for one that takes none.
+    """Return the files (in Base64) that calls of a draft find in their folder; none if it takes no files.
 
-    They are those that a case carries, else those that the draft's tests write out.
+    They are the files of a case, otherwise those that the draft's tests write out.
     """
     if not takes_files(draft):
         return {}
@@ -62,19 +62,23 @@ def written_by_tests(draft: ToolDraft) -> dict[str, bytes]:
 
 
 def _writes(tree: ast.Module, folding: Folding) -> Iterator[tuple[Json, Json]]:
-    """Yield name and content of each write, as far as both are written out."""
+    """Yield name and content of each write; None for one that is not constant."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             if node.func.attr in ("write_text", "write_bytes") and isinstance(node.func.value, ast.Call):
-                made = node.func.value
-                if dotted(made.func).split(".")[-1] == "Path" and len(made.args) == 1:
-                    yield value_of(made.args[0], folding), value_of(node.args[0], folding)
+                receiver = node.func.value
+                if dotted(receiver.func).split(".")[-1] == "Path" and len(receiver.args) == 1:
+                    yield value_of(receiver.args[0], folding), value_of(node.args[0], folding)
         elif isinstance(node, ast.With) and len(node.items) == 1:
-            opened, name = node.items[0].context_expr, node.items[0].optional_vars
-            if isinstance(opened, ast.Call) and dotted(opened.func) == "open" and isinstance(name, ast.Name):
+            opening, name = node.items[0].context_expr, node.items[0].optional_vars
+            if (
+                isinstance(opening, ast.Call)
+                and dotted(opening.func) == "open"
+                and isinstance(name, ast.Name)
+            ):
                 for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
-                    if dotted(call.func) == f"{name.id}.write" and opened.args and call.args:
-                        yield value_of(opened.args[0], folding), value_of(call.args[0], folding)
+                    if dotted(call.func) == f"{name.id}.write" and opening.args and call.args:
+                        yield value_of(opening.args[0], folding), value_of(call.args[0], folding)
 
 
 def _has_file(schema: Json, depth: int) -> bool:

@@ -11,29 +11,29 @@ from alita_tui.spine.errors import UsageError
 if TYPE_CHECKING:
     from alita_tui.runtimes.port import Runtime
 
-_WHERE = {
+_RUNTIMES = {
     "python": ("python.runtime", "Python"),
     "bash": ("bash.runtime", "Bash"),
     "javascript": ("node.runtime", "JavaScript"),
     "typescript": ("node.runtime", "TypeScript"),
 }
-LANGUAGES = tuple(_WHERE)
+LANGUAGES = tuple(_RUNTIMES)
 """Every language, by its name in drafts."""
 
 
 def title_of(language: str) -> str:
-    """Return the name of a language for people; that in drafts where this version does not know it."""
-    return runtime_of(language).title if language in _WHERE else language
+    """Return the title of a language; its name in drafts if this version does not know it."""
+    return runtime_of(language).title if language in _RUNTIMES else language
 
 
 @cache
 def runtime_of(language: str) -> Runtime:
     """Return the runtime of a language. Raises UsageError for one that this version does not know."""
-    if language not in _WHERE:
+    if language not in _RUNTIMES:
         raise UsageError(
             f"This version of alita knows no tools in {language[:40]!r}.",
             hint=f"It knows {', '.join(LANGUAGES)}.",
         )
-    module, name = _WHERE[language]
+    module, name = _RUNTIMES[language]
     runtime: Runtime = getattr(import_module(f"{__package__}.{module}"), name)()
     return runtime

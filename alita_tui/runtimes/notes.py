@@ -1,4 +1,4 @@
-"""The findings of a review, as they are gathered."""
+"""Collects the findings of a review."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Notes:
         self.add("high", rule, text, line, blocking=True)
 
     def sorted(self) -> tuple[Finding, ...]:
-        """Return findings by line and rule; only the first few of each rule, so that no draft can bury its reader."""
+        """Return the findings sorted by line and rule; at most 20 per rule, so that no draft can flood its reader."""
         shown: list[Finding] = []
         counts: Counter[tuple[str, bool]] = Counter()
         for finding in sorted(self.found, key=lambda f: (f.line, f.rule, f.text, f.severity)):

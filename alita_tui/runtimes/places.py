@@ -1,4 +1,4 @@
-"""Places of a tool's code that a run may or may not reach, and what no run reached. Pure."""
+"""Places of a tool's code that a run may or may not reach, and those that no run reached. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Place(NamedTuple):
     end: int
     """Its last line, without nested blocks."""
     missing: str = ""
-    """What it means that no run reached it, if it is not a statement."""
+    """The finding if no run reaches it; empty for a statement."""
     code: bool = True
     """False if nothing is skipped when it is not reached: only a branch that was never taken."""
 
@@ -27,28 +27,30 @@ class Instrumented(NamedTuple):
 
 
 class Missed(NamedTuple):
-    """What no run reached."""
+    """The code that no run reached."""
 
     lines: tuple[int, ...]
     """Lines of statements that never ran."""
     parts: tuple[tuple[int, str], ...]
-    """Code on lines that ran otherwise: the line, and what never happened."""
+    """Unreached code on lines that did run: the line and the finding."""
     ways: tuple[tuple[int, str], ...]
     """Branches that were never taken and have no code."""
 
 
 def missed(places: Sequence[Place], passed: Collection[int]) -> Missed:
-    """Return what none of these runs reached."""
-    known = set(passed)
-    ran = {line for place in places if place.number in known and not place.missing for line in _lines(place)}
-    left = [place for place in places if place.number not in known]
-    lines = {line for place in left if not place.missing for line in _lines(place)} - ran
-    on_run_lines = [place for place in left if place.line not in lines]
+    """Return the code of which no place was passed."""
+    reached = set(passed)
+    ran = {
+        line for place in places if place.number in reached and not place.missing for line in _lines(place)
+    }
+    unreached = [place for place in places if place.number not in reached]
+    lines = {line for place in unreached if not place.missing for line in _lines(place)} - ran
+    on_run_lines = [place for place in unreached if place.line not in lines]
     hidden = [
         (place.line, place.missing or "a statement on it never ran") for place in on_run_lines if place.code
     ]
-    ways = [(place.line, place.missing) for place in on_run_lines if not place.code]
-    return Missed(tuple(sorted(lines)), tuple(sorted(set(hidden))), tuple(sorted(set(ways))))
+    branches = [(place.line, place.missing) for place in on_run_lines if not place.code]
+    return Missed(tuple(sorted(lines)), tuple(sorted(set(hidden))), tuple(sorted(set(branches))))
 
 
 def _lines(place: Place) -> range:

@@ -1,7 +1,7 @@
-"""What alita has to know of a language to build tools in it. One folder beside this file is one language.
+"""What alita has to know about a language to build tools in it. Each folder beside this file is one language.
 
-Tests are Python for every language: they run in a process of their own and see `run` alone, so judge and judged share
-nothing, and a tool that is written anew in another language is held to the tests of the one before.
+Tests are Python for every language: they run in a process of their own and see only `run`, so judge and judged share
+nothing, and a tool that is rewritten in another language has to pass the same tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LARGEST_TEXT = 200_000
 
 
 class ContractError(AlitaError):
-    """A draft that does not meet the contract; every problem in words that the model can act on."""
+    """A draft that violates the contract; every problem is described so that the model can correct it."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
@@ -28,30 +28,30 @@ class ContractError(AlitaError):
 
 
 class Start(Value, frozen=True):
-    """How the warden starts a tool whose language is not its own: a program, confined as any tool is."""
+    """How the warden starts a tool in another language than Python: as a program, confined like any tool."""
 
     argv: tuple[str, ...]
     """`{name}` is the tool's. The code is read from descriptor 5."""
     env: tuple[tuple[str, str], ...] = ()
     kept: bool = False
-    """Whether one process answers call after call, a line of JSON each on descriptor 4; otherwise each call is a
-    process that reads the arguments from stdin and writes the result to stdout. One that is kept is started before
+    """Whether one process answers all calls, with a line of JSON each on descriptor 4; otherwise each call has a
+    process that reads the arguments from stdin and writes the result to stdout. A kept process is started before
     there is a tool: it writes `.` to descriptor 4, then reads the path of its file, a line end and the code."""
     reserved_bytes: int = 0
     """Address space that it reserves and does not use."""
 
 
 class Constant(NamedTuple):
-    """A value that is written into code."""
+    """A literal value in code."""
 
     line: int
     value: Json
     refuses: bool = False
-    """True if it stands in the message of an error."""
+    """True if it is part of an error message."""
 
 
 class Mutant(NamedTuple):
-    """One wrong version."""
+    """One wrong version of the code."""
 
     line: int
     change: str
@@ -60,7 +60,7 @@ class Mutant(NamedTuple):
 
 
 class Lint(NamedTuple):
-    """A program that reads code and says what is doubtful in it; it runs in the sandbox, the code does not."""
+    """A linter: a program that runs in the sandbox and reads the code, which is not run."""
 
     title: str
     needs: tuple[str, ...]
@@ -68,9 +68,9 @@ class Lint(NamedTuple):
     script: str
     """Python that reads `{"text": ...}` from stdin and writes the program's answer to stdout."""
     question: Callable[[str], str]
-    """Returns the code as the program is given it."""
+    """Returns the code in the form in which the program gets it."""
     note: Callable[[Notes, str], None]
-    """Notes what the answer says. Raises ValueError for one that cannot be read."""
+    """Adds the findings of the answer. Raises ValueError for an answer that cannot be read."""
 
 
 class Runtime(Protocol):
@@ -94,10 +94,10 @@ class Runtime(Protocol):
 
     @property
     def packages(self) -> str:
-        """What a requirement of a tool has to be, in words; empty where tools of it have none."""
+        """What a requirement of a tool has to be, in words; empty where tools have none."""
 
     def requirement(self, text: str) -> str | None:
-        """Return a requirement as it is kept; None for what is none."""
+        """Return a requirement as it is recorded; None for an invalid one."""
 
     @property
     def start(self) -> Start | None:
@@ -105,7 +105,7 @@ class Runtime(Protocol):
 
     @property
     def prompt(self) -> str:
-        """What a model is told of writing tools in it, besides what holds for every tool."""
+        """Instructions for a model that writes tools in it, besides those for every tool."""
 
     @property
     def outside(self) -> str:
@@ -113,28 +113,26 @@ class Runtime(Protocol):
 
     @property
     def outside_needs(self) -> str:
-        """What has to be there for that, in words."""
+        """What that command needs, in words."""
 
     @property
     def lint(self) -> Lint | None:
-        """What else reads the code; None: nothing does."""
+        """A linter of the code; None if there is none."""
 
     def completed(self, draft: ToolDraft) -> str:
         """Return the code in its portable form; idempotent."""
 
     def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
-        """Note what is to be said of a draft's code; return the modules or programs that it uses, sorted."""
+        """Add the findings about a draft's code; return the modules that it imports, sorted."""
 
     def uses(self, draft: ToolDraft) -> Notes:
-        """Return what the code reaches for beyond the draft's capabilities, as the findings of a review."""
+        """Return findings about what the code accesses beyond the draft's capabilities."""
 
     def texts(self, code: str) -> Iterator[tuple[int, str]]:
-        """Yield what can be read in the code: its comments and texts, with their lines."""
+        """Yield the comments and texts of the code, with their lines."""
 
     def constants(self, code: str, task: frozenset[str] | None = None) -> list[Constant]:
-        """Return the values that the code is written with; with the texts of a task, less what is a table's own or the
-        default of a parameter.
-        """
+        """Return the literal values in the code; with the texts of a task, without tables and default values."""
 
     def parameters(self, draft: ToolDraft) -> list[str]:
         """Return the parameters of `run` that can be given by position."""

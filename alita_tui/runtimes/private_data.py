@@ -1,6 +1,6 @@
 """Finds private data in code of any language: keys, passwords, home folders, network shares, internal host names.
 
-Each language says what its code is written with (`Said`); what is private is decided here for all of them.
+Each language extracts the texts of its code (`CodeTexts`); what is private is decided here for all of them.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from alita_tui.spine.secret_rules import library_rules
 
 _WORDS = re.compile(r"(^|.*_)(phrase|passphrase|seed|mnemonic|recovery)(_.*)?", re.IGNORECASE)
 _PHRASE = re.compile(r"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
-_SHAPED = re.compile(r"[\[\](){}*?|^\\<>\s]|%[sd(]|://|\.\.\.")
-"""A pattern, a placeholder or prose rather than a value."""
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""Where a word begins in `dbPassword`."""
+_NOT_A_VALUE = re.compile(r"[\[\](){}*?|^\\<>\s]|%[sd(]|://|\.\.\.")
+"""A text with one of these is a pattern, a placeholder or prose rather than a value."""
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""The position where a word begins in `dbPassword`."""
 _LONGEST = 20_000
-_ROWS = ("abcdef", "0123456", "qwerty", "changeme", "placeholder", "xxxx", "your")
+_PLACEHOLDERS = ("abcdef", "0123456", "qwerty", "changeme", "placeholder", "xxxx", "your")
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 
 
-class Said(NamedTuple):
-    """What code is written with."""
+class CodeTexts(NamedTuple):
+    """The texts in code."""
 
     texts: list[tuple[int, str]]
-    """Texts as they stand there, with their lines."""
+    """Literal texts, with their lines."""
     pieces: list[tuple[int, str]]
-    """Texts that the code puts together of constants, each whole, with its line."""
+    """Texts that the code assembles from constants, each complete, with its line."""
     given: list[tuple[str, str, int]]
-    """Names and keys that are given a text, or compared with one, with the text and its line."""
+    """Names and keys that get a text, or are compared with one, with the text and its line."""
 
 
-def note_private(notes: Notes, draft: ToolDraft, said: Said | None) -> None:
+def note_private(notes: Notes, draft: ToolDraft, code_texts: CodeTexts | None) -> None:
     """Report private data with its line, but never a secret itself: findings are recorded.
 
-    Text in the shape of an issuer's key blocks the draft: it is redacted wherever a draft is recorded and shown, so
-    nobody could approve the bytes that would run. `said` is None for code that cannot be parsed.
+    Text in the form of an issuer's key blocks the draft: it is redacted wherever a draft is recorded and shown, so
+    nobody could approve the bytes that would run. `code_texts` is None for code that cannot be parsed.
     """
-    for what, text in (("", draft.code), ("tests, ", draft.tests)):
-        for line, called in secrets_in(text, library_rules()):
+    for part, text in (("", draft.code), ("tests, ", draft.tests)):
+        for line, issuer in secrets_in(text, library_rules()):
             remark = (
-                f"{what}line {line} holds what looks like a secret ({called}), which is never shown or kept: "
+                f"{part}line {line} holds what looks like a secret ({issuer}), which is never shown or kept: "
             )
-            end = (
+            advice = (
                 "put an example together from parts"
-                if what
+                if part
                 else "take it as an argument or a declared secret"
             )
-            notes.block("ast/secret", remark + end, 0 if what else line)
-    if said is None:
+            notes.block("ast/secret", remark + advice, 0 if part else line)
+    if code_texts is None:
         return
-    _note_pieces(notes, draft.code, said.pieces)
-    _note_connections(notes, [*said.texts, *said.pieces])
-    for name, value, line in said.given:
-        words = _HUMP.sub("_", name)
+    _note_pieces(notes, draft.code, code_texts.pieces)
+    _note_connections(notes, [*code_texts.texts, *code_texts.pieces])
+    for name, value, line in code_texts.given:
+        words = _WORD_START.sub("_", name)
         if rule("private", "named", re.IGNORECASE).fullmatch(words) and _looks_random(value):
             notes.add(
                 "high", "ast/secret", f"holds what looks like a secret: {name} is given a value here", line
@@ -69,16 +69,16 @@ def note_private(notes: Notes, draft: ToolDraft, said: Said | None) -> None:
             notes.add(
                 "high", "ast/secret", f"holds what looks like a secret: {name} is a list of words", line
             )
-    _note_places(notes, draft, [*said.texts, *said.pieces])
+    _note_places(notes, draft, [*code_texts.texts, *code_texts.pieces])
 
 
 def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> None:
-    """Report keys that the code puts together: in pieces, backwards or encoded they evade any look at the text."""
+    """Report keys that the code assembles: in pieces, backwards or encoded, a search of the text does not find them."""
     lines = source.split("\n")
     for line, text in pieces:
-        for _, called in secrets_in(text, library_rules()):
+        for _, issuer in secrets_in(text, library_rules()):
             if not secrets_in(lines[line - 1] if line <= len(lines) else "", library_rules()):
-                remark = f"line {line} puts together what looks like a secret ({called}): "
+                remark = f"line {line} puts together what looks like a secret ({issuer}): "
                 notes.block("ast/secret", remark + "take it as an argument or a declared secret", line)
 
 
@@ -99,36 +99,40 @@ def _note_connections(notes: Notes, texts: list[tuple[int, str]]) -> None:
 
 def _is_login(encoded: str) -> bool:
     try:
-        plain = base64.b64decode(encoded, validate=True).decode()
+        decoded = base64.b64decode(encoded, validate=True).decode()
     except ValueError:
         return False
-    name, colon, password = plain.partition(":")
-    return bool(name and colon and password) and plain.isprintable()
+    name, colon, password = decoded.partition(":")
+    return bool(name and colon and password) and decoded.isprintable()
 
 
 @cache
 def _places() -> tuple[tuple[re.Pattern[str], str], ...]:
     rules = table("private")
     return tuple(
-        (re.compile(place["pattern"].replace("{PLACEHOLDER}", rules["placeholder"])), place["what"])
-        for place in rules["places"]
+        (re.compile(entry["pattern"].replace("{PLACEHOLDER}", rules["placeholder"])), entry["what"])
+        for entry in rules["places"]
     )
 
 
 def _note_places(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -> None:
     granted = {grant.split()[-1].split("@")[-1].rsplit(":", 1)[0] for grant in draft.capabilities.network}
     for line, text in texts:
-        for shape, what in _places():
-            match = shape.search(text)
+        for pattern, description in _places():
+            match = pattern.search(text)
             if match and not any(host in match[0] for host in granted):
-                at = line + text.count("\n", 0, match.start())
+                position = line + text.count("\n", 0, match.start())
                 place = match[0].rpartition("@")[2].removeprefix("://")[:80]  # without user name and password
-                notes.add("high", "ast/private-path", f"{place}: {what} stands in the code", at)
+                notes.add("high", "ast/private-path", f"{place}: {description} stands in the code", position)
 
 
 def _looks_random(text: str) -> bool:
-    """Return True if a text has the mixture of characters that words and labels lack."""
-    if not 8 <= len(text) <= 400 or _SHAPED.search(text) or any(row in text.lower() for row in _ROWS):
+    """Return True if a text has a mixture of characters that words and labels do not have."""
+    if (
+        not 8 <= len(text) <= 400
+        or _NOT_A_VALUE.search(text)
+        or any(row in text.lower() for row in _PLACEHOLDERS)
+    ):
         return False
     kinds = (str.islower, str.isupper, str.isdigit, lambda character: not character.isalnum())
     return sum(any(kind(character) for character in text) for kind in kinds) >= 3

@@ -1,4 +1,4 @@
-"""Files of a scratch workspace: what a draft's own tests write out, and what cases by a model carry. Pure."""
+"""Files of a scratch workspace: those that a draft's own tests write out, and those of cases by a model. Pure."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _NAME = re.compile(r"[\w][\w. -]{0,79}(?:/[\w][\w. -]{0,79}){0,3}", re.ASCII)
 
 
 def granted(draft: ToolDraft, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-    """Return the fields of a job in which all that a draft asks for is stood in for; none if it asks for nothing.
+    """Return the fields of a job in which stand-ins replace everything that a draft requests; none if that is nothing.
 
-    Files are those given, otherwise those that the tests write out, as are the answers of hosts. Tests without
-    stand-ins bring their own servers; a browser, which reaches nothing by itself, is there even then.
+    The files are `files`, otherwise those that the tests write out; the answers of hosts are from the tests. Tests
+    without stand-ins have their own servers; a browser, which reaches nothing by itself, is granted even then.
     """
     if draft.capabilities.none:
         return {}
     if files is None and not stands_in(draft.tests):
-        alone = Capabilities(browser=True)
-        return {"capabilities": alone, "scratch": {}} if draft.capabilities.browser else {}
-    known = written_out(draft)
+        browser_only = Capabilities(browser=True)
+        return {"capabilities": browser_only, "scratch": {}} if draft.capabilities.browser else {}
+    scratch = written_out(draft)
     if files is not None:
-        known = {name: data for name, data in known.items() if name == ANSWERS} | dict(files)
-    return {"capabilities": draft.capabilities, "scratch": known}
+        scratch = {name: data for name, data in scratch.items() if name == ANSWERS} | dict(files)
+    return {"capabilities": draft.capabilities, "scratch": scratch}
 
 
 def written_out(draft: ToolDraft) -> dict[str, bytes]:
     """Return the files and answers that the draft's tests write out in calls of the stand-ins, the first of each name.
 
-    The answers, of hosts and of tools that are called, are one entry, `ANSWERS`. So calls outside of the tests find
-    what the tests' own arguments are about.
+    The answers, of hosts and of tools that are called, are one entry, `ANSWERS`. So calls outside of the tests find the
+    files and answers to which the tests' own arguments refer.
     """
     if not stands_in(draft.tests) or (tree := try_parse(draft.tests)) is None:
         return {}
@@ -55,22 +55,22 @@ def written_out(draft: ToolDraft) -> dict[str, bytes]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        given = [value_of(part, folding) for part in node.args]
-        named = {word.arg: value_of(word.value, folding) for word in node.keywords if word.arg}
-        match ast.unparse(node.func), given:
+        arguments = [value_of(part, folding) for part in node.args]
+        keywords = {word.arg: value_of(word.value, folding) for word in node.keywords if word.arg}
+        match ast.unparse(node.func), arguments:
             case "workspace.write" | "write", [str(name), str() | bytes() as content]:
                 data = _bytes(content)
                 if _NAME.fullmatch(name) and len(data) <= LARGEST_FILE:
                     files.setdefault(name, data)
             case "hosts.answer" | "answer", [str(request), content] if len(answers) < MOST_ANSWERS:
                 data = _bytes(content)
-                status, headers = named.get("status", 200), named.get("headers", {})
+                status, headers = keywords.get("status", 200), keywords.get("headers", {})
                 if len(data) <= LARGEST_FILE and isinstance(status, int) and isinstance(headers, dict):
                     body = base64.b64encode(data).decode()
                     answers.setdefault(request, {"status": status, "headers": headers, "body": body})
             case "hosts.tool" | "tool", [str(name), result] if len(results) < MOST_ANSWERS:
-                plain = result is not None and not {"arguments", "error"} & {*named}
-                if plain and 0 < len(_bytes(result)) <= LARGEST_FILE:
+                is_plain = result is not None and not {"arguments", "error"} & {*keywords}
+                if is_plain and 0 < len(_bytes(result)) <= LARGEST_FILE:
                     results.setdefault(name, {"result": result})
             case _:
                 pass
@@ -93,7 +93,7 @@ def value_of(node: ast.expr, folding: Folding) -> Any:
 
 
 def _bytes(content: object) -> bytes:
-    """Return what the stand-ins make of a content."""
+    """Return a content as the bytes that the stand-ins make of it."""
     if isinstance(content, str):
         return content.encode("utf-8", "replace")
     if isinstance(content, bytes):
@@ -105,12 +105,12 @@ def _bytes(content: object) -> bytes:
 
 
 def carried(files: Json) -> dict[str, bytes] | None:
-    """Return the files of a case, each a text or `{"base64": TEXT}`; None if they cannot be."""
+    """Return the files of a case, each a text or `{"base64": TEXT}`; None if they are invalid."""
     if files is None:
         return {}
     if not isinstance(files, dict) or len(files) > MOST_FILES:
         return None
-    read: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for name, content in files.items():
         try:
             if isinstance(content, str):
@@ -123,5 +123,5 @@ def carried(files: Json) -> dict[str, bytes] | None:
             return None
         if not _NAME.fullmatch(name) or len(data) > LARGEST_FILE:
             return None
-        read[name] = data
-    return read
+        contents[name] = data
+    return contents

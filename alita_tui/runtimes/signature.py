@@ -1,4 +1,4 @@
-"""What `run` takes, held against the schema of its arguments."""
+"""Compares the parameters of `run` with the schema of its arguments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def match_schema(notes: Notes, names: set[str], required: set[str], schema: Json
     if not isinstance(properties, dict) or schema.get("type") != "object":
         notes.block("schema", "input_schema has to be of type object, with properties")
         return
-    missing, extra = sorted(names - set(properties)), sorted(set(properties) - names)
+    missing, unused = sorted(names - set(properties)), sorted(set(properties) - names)
     if missing:
         notes.block("schema", f"input_schema lacks these parameters of run: {', '.join(missing)}", line)
-    if extra:
-        notes.block("schema", f"input_schema has what run does not take: {', '.join(extra)}", line)
+    if unused:
+        notes.block("schema", f"input_schema has what run does not take: {', '.join(unused)}", line)
     required_names = schema.get("required", [])
     required_names = (
-        {unseen for unseen in required_names if isinstance(unseen, str)}
+        {name for name in required_names if isinstance(name, str)}
         if isinstance(required_names, list)
         else set()
     )
@@ -28,8 +28,12 @@ def match_schema(notes: Notes, names: set[str], required: set[str], schema: Json
         notes.block("schema", text, line)
     if unknown := sorted(required_names - set(properties)):
         notes.block("schema", f"input_schema requires what it does not describe: {', '.join(unknown)}", line)
-    more = schema.get("additionalProperties", False)
-    if more is not False or schema.get("patternProperties") or schema.get("unevaluatedProperties", False):
+    additional = schema.get("additionalProperties", False)
+    if (
+        additional is not False
+        or schema.get("patternProperties")
+        or schema.get("unevaluatedProperties", False)
+    ):
         text = "input_schema is open for further arguments, with which run crashes, as it takes no others"
         notes.add("medium", "schema", text, line)
     if optional := sorted((required_names & names) - required):

@@ -1,7 +1,8 @@
 """Compares the warden's report on its confinement with the profile. Pure.
 
-A mount is identified by its place, its kind of file system, what of it is mounted, its options and how many entries
-it shows. proc(5), `mountinfo`; https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md
+A mount is identified by its mount point, the type of its file system, the part of it that is mounted, its options and
+the number of its entries. See proc(5), `mountinfo`, and
+https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _DEVICES = {
     "tty": [5, 0],
 }
 _OTHER_DEVICES = {"console", "core", "fd", "mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
-_OWN = {"/proc": ("proc",), "/dev": ("tmpfs",), "/dev/pts": ("devpts",), "/tmp": ("tmpfs",)}  # noqa: S108
-"""File systems that the runtime makes for the container alone."""
+_OWN_FILE_SYSTEMS = {"/proc": ("proc",), "/dev": ("tmpfs",), "/dev/pts": ("devpts",), "/tmp": ("tmpfs",)}  # noqa: S108
+"""Types of the file systems that the runtime creates for this container, by mount point."""
 _CGROUPS = ("cgroup", "cgroup2")
 _WRITTEN_BY_PODMAN = (
     "/etc/resolv.conf", "/etc/hosts", "/etc/hostname", "/etc/passwd", "/etc/group", "/run/.containerenv",
@@ -74,47 +75,50 @@ def deviations(report: dict[str, Any], spec: ContainerSpec, limits: Limits) -> l
     """Return how the warden's report differs from the profile; an empty list if it matches."""
     problems: list[str] = []
 
-    def want(name: str, good: bool) -> None:
-        if not good:
+    def expect(name: str, matches: bool) -> None:
+        if not matches:
             problems.append(f"{name} is {str(report.get(name))[:120]}")
 
     own_kernel = spec.profile == "gvisor"
-    want("kernel", report.get("kernel") == ("gvisor" if own_kernel else "Linux"))
-    want("no_new_privs", report.get("no_new_privs") == 1)
-    want("seccomp", report.get("seccomp") == 2)
+    expect("kernel", report.get("kernel") == ("gvisor" if own_kernel else "Linux"))
+    expect("no_new_privs", report.get("no_new_privs") == 1)
+    expect("seccomp", report.get("seccomp") == 2)
     mask = sum(1 << bit for bit in CAPABILITIES.values())
-    held = report.get("capabilities", [])
-    want("capabilities", held[:4] == [mask] * 4 and held[4:] == [gvisor.NO_AMBIENT if own_kernel else mask])
-    want("uid", report.get("uid") == [spec.uid] * 4)
-    want("gid", report.get("gid") == [spec.uid] * 4)
-    want("pid", report.get("pid") == 1)
-    want("interfaces", report.get("interfaces") == ["lo"])
-    want("routes", report.get("routes") == 0)
-    want("open_files", report.get("open_files") == [OPEN_FILES, OPEN_FILES])
-    want("core", report.get("core") == [0, 0])
-    want("namespaces", report.get("namespaces") == "refused")
-    want("let_through", report.get("let_through") == [])
-    want("closed_connections", own_kernel or report.get("closed_connections") == 0)
-    want(
+    capabilities = report.get("capabilities", [])
+    expect(
+        "capabilities",
+        capabilities[:4] == [mask] * 4 and capabilities[4:] == [gvisor.NO_AMBIENT if own_kernel else mask],
+    )
+    expect("uid", report.get("uid") == [spec.uid] * 4)
+    expect("gid", report.get("gid") == [spec.uid] * 4)
+    expect("pid", report.get("pid") == 1)
+    expect("interfaces", report.get("interfaces") == ["lo"])
+    expect("routes", report.get("routes") == 0)
+    expect("open_files", report.get("open_files") == [OPEN_FILES, OPEN_FILES])
+    expect("core", report.get("core") == [0, 0])
+    expect("namespaces", report.get("namespaces") == "refused")
+    expect("let_through", report.get("let_through") == [])
+    expect("closed_connections", own_kernel or report.get("closed_connections") == 0)
+    expect(
         "oom_score",
         own_kernel or isinstance(report.get("oom_score"), int) and report["oom_score"] >= OOM_SCORE,
     )
-    want("shared_memory", report.get("shared_memory") is False)
-    want("environment", set(report.get("environment", ["?"])) <= _VARIABLES)
-    want("cgroup", _holds(report.get("cgroup", {}), resources(spec, limits)))
+    expect("shared_memory", report.get("shared_memory") is False)
+    expect("environment", set(report.get("environment", ["?"])) <= _VARIABLES)
+    expect("cgroup", _holds(report.get("cgroup", {}), resources(spec, limits)))
     return problems + _mount_deviations(report, spec, limits, own_kernel=own_kernel)
 
 
 def _holds(cgroup: dict[str, str], limits: dict[str, Any]) -> bool:
     """Return whether the container has every requested limit."""
-    wanted: dict[str, str] = {}
+    requested: dict[str, str] = {}
     if "memory" in limits:
-        wanted |= {"memory.max": str(limits["memory"]["limit"]), "memory.swap.max": "0"}
+        requested |= {"memory.max": str(limits["memory"]["limit"]), "memory.swap.max": "0"}
     if "pids" in limits:
-        wanted["pids.max"] = str(limits["pids"]["limit"])
+        requested["pids.max"] = str(limits["pids"]["limit"])
     if "cpu" in limits:
-        wanted["cpu.max"] = f"{CPU_PERIOD} {CPU_PERIOD}"
-    return wanted.items() <= cgroup.items()
+        requested["cpu.max"] = f"{CPU_PERIOD} {CPU_PERIOD}"
+    return requested.items() <= cgroup.items()
 
 
 def _mount_deviations(
@@ -126,8 +130,8 @@ def _mount_deviations(
     except msgspec.ValidationError as error:
         return [f"the mounts cannot be read: {error}"]
     counts = Counter(mount.where for mount in mounts)
-    twice = [where for where, count in counts.items() if count > 1 and where != "/dev/mqueue"]
-    problems = [f"there is more than one mount at {where}" for where in twice]
+    covered = [where for where, count in counts.items() if count > 1 and where != "/dev/mqueue"]
+    problems = [f"there is more than one mount at {where}" for where in covered]
     tops = {mount.where: mount for mount in mounts}  # a later mount covers an earlier one
     sources = spec.sources
     problems += [
@@ -136,44 +140,46 @@ def _mount_deviations(
     if "/dev/mqueue" in tops and not tops["/dev/mqueue"].readonly:
         problems.append("/dev/mqueue is writable")
     tmp = tops["/tmp"].options if "/tmp" in tops else set()  # noqa: S108
-    shown = {"noexec"} if own_kernel else {"nosuid", "nodev", "noexec"}
-    if not shown <= tmp or not _small(tmp, limits.scratch_bytes):
+    required = {"noexec"} if own_kernel else {"nosuid", "nodev", "noexec"}
+    if not required <= tmp or not _sized_within(tmp, limits.scratch_bytes):
         problems.append(f"the scratch folder is mounted as {','.join(sorted(tmp))[:120]}")
     if spec.elsewhere:
         sources = {where: f"{volume}/_data" for where, volume in sources.items()}
     systems = {top: tops[top].device if top in tops else "" for top in ("/proc", "/sys")}
     for mount in tops.values():
-        if not _known(mount, sources, systems, own_kernel=own_kernel):
-            what = f"{mount.kind} {mount.root} at {mount.where} ({mount.flags[:60]})"
-            problems.append(f"there is a mount of {what}")
+        if not _in_profile(mount, sources, systems, own_kernel=own_kernel):
+            described = f"{mount.kind} {mount.root} at {mount.where} ({mount.flags[:60]})"
+            problems.append(f"there is a mount of {described}")
     if own_kernel:
         return problems
     devices = report.get("devices")
     if not isinstance(devices, dict) or not devices:
         return [*problems, "the devices cannot be read"]
-    strange = [name for name, number in devices.items() if _DEVICES.get(name) != number]
-    return problems + [f"there is a device at /dev/{name}" for name in strange if name not in _OTHER_DEVICES]
+    unexpected = [name for name, number in devices.items() if _DEVICES.get(name) != number]
+    return problems + [
+        f"there is a device at /dev/{name}" for name in unexpected if name not in _OTHER_DEVICES
+    ]
 
 
 def _readonly(tops: dict[str, Mount], where: str) -> bool:
     return where in tops and tops[where].readonly
 
 
-def _small(options: set[str], most: int) -> bool:
-    """Return whether a tmpfs is sized, and no larger than `most` bytes rounded up to a page."""
+def _sized_within(options: set[str], most_bytes: int) -> bool:
+    """Return whether a tmpfs has a size of at most `most_bytes`, rounded up to a page."""
     sizes = [match for option in options if (match := re.fullmatch(r"size=(\d+)(k?)", option))]
     largest = max((int(size[1]) << (10 if size[2] else 0) for size in sizes), default=None)
-    return largest is not None and largest <= most + _LARGEST_PAGE
+    return largest is not None and largest <= most_bytes + _LARGEST_PAGE
 
 
-def _known(mount: Mount, sources: dict[str, str], systems: dict[str, str], *, own_kernel: bool) -> bool:
+def _in_profile(mount: Mount, sources: dict[str, str], systems: dict[str, str], *, own_kernel: bool) -> bool:
     where = mount.where
     if where in sources:
         return own_kernel or _same_end(mount.root, sources[where])
     if where == "/" or (where == "/dev/shm" and own_kernel):  # noqa: S108
         return mount.root == "/" and mount.readonly
-    if where in _OWN:
-        return mount.kind in _OWN[where] and mount.root == "/"
+    if where in _OWN_FILE_SYSTEMS:
+        return mount.kind in _OWN_FILE_SYSTEMS[where] and mount.root == "/"
     if where == "/sys":
         return mount.kind == "sysfs" and mount.root == "/" and mount.readonly
     if where == "/dev/mqueue":
@@ -192,10 +198,10 @@ def _known(mount: Mount, sources: dict[str, str], systems: dict[str, str], *, ow
         return mount.root == "/"
     if where == "/sys/fs/cgroup" or folder == "/sys/fs/cgroup":
         return mount.readonly and mount.kind in _CGROUPS
-    return _hidden(mount, systems)
+    return _covers_kernel_files(mount, systems)
 
 
-def _hidden(mount: Mount, systems: dict[str, str]) -> bool:
+def _covers_kernel_files(mount: Mount, systems: dict[str, str]) -> bool:
     """Return whether a mount covers a part of /proc or /sys, or makes it read-only."""
     top = next((top for top in systems if mount.where.startswith(top + "/")), "")
     if not top:
@@ -208,5 +214,5 @@ def _hidden(mount: Mount, systems: dict[str, str]) -> bool:
 
 
 def _same_end(root: str, source: str) -> bool:
-    """Return whether the mount can be this path, of which it shows only the end."""
+    """Return whether a mount can be of this path; only the last parts of the path are visible in the container."""
     return PurePosixPath(root).parts[-2:] == PurePosixPath(source).parts[-2:]

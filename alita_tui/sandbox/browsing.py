@@ -11,22 +11,22 @@ from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.spine.ports.stream import Progress
 
 _MB = 1 << 20
-_LEAST = Limits(
+_MINIMUM = Limits(
     wall_seconds=120, cpu_seconds=120, memory_bytes=1024 * _MB, processes=512, file_bytes=128 * _MB,
     scratch_bytes=256 * _MB, reserved_bytes=1 << 46,
 )  # fmt: skip
-"""Processes count threads, of which a browser has a hundred. Address space is reserved by the terabyte for the heaps of
-scripts; what is used of it is held by the watch over memory."""
+"""Threads count as processes, and a browser has about a hundred. It reserves terabytes of address space for the heaps
+of scripts; the memory that it uses is limited by the watch over memory."""
 
 
 async def ensure(host: Host, progress: Progress) -> image.Base:
-    """Return the image with a browser; make it if it is missing. Raise SandboxUnavailable."""
+    """Return the image with a browser, building it if it is missing. Raise SandboxUnavailable."""
     _require_possible(host)
     return await image.ensure(host, progress, image.with_browser(host.settings))
 
 
 async def present(host: Host) -> bool:
-    """Return whether the image is there; it is not made. Raise SandboxUnavailable."""
+    """Return whether the image exists, without building it. Raise SandboxUnavailable."""
     require(host)
     _require_possible(host)
     return await image.present(host, image.with_browser(host.settings)) is not None
@@ -56,6 +56,8 @@ def require(host: Host) -> None:
 
 
 def with_room(limits: Limits) -> Limits:
-    """Return limits in which a browser works: none is lower than before."""
-    widened = {name: max(getattr(limits, name), getattr(_LEAST, name)) for name in _LEAST.__struct_fields__}
+    """Return these limits, raised where a browser needs more."""
+    widened = {
+        name: max(getattr(limits, name), getattr(_MINIMUM, name)) for name in _MINIMUM.__struct_fields__
+    }
     return msgspec.structs.replace(limits, **widened)

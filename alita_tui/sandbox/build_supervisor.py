@@ -2,9 +2,9 @@
 
     build_supervisor.py RESULT COMMAND...
 
-Its standard input is a pipe that only alita holds: it closes when alita ends, however that happens. Then everything
-below the supervisor is killed, and the half-made result removed. The command has a folder of its own for temporary
-files, which is removed at every end; users of other ids in it are those of Podman's user namespace.
+Its standard input is a pipe that only alita holds open: it closes when alita ends, however that happens. Then all
+descendants of the supervisor are killed, and the incomplete result is removed. The command has a folder of its own for
+temporary files, which is always removed; files of other user ids in it belong to Podman's user namespace.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def below(top: int) -> list[int]:
 
 
 def sweep() -> None:
-    """Kill everything below this process: as it adopts orphans, nothing gets away."""
+    """Kill all descendants of this process. It adopts orphans, so none escapes."""
     deadline = time.monotonic() + _SWEEP_SECONDS
-    while (rest := below(os.getpid())) and time.monotonic() < deadline:
-        for pid in rest:
+    while (descendants := below(os.getpid())) and time.monotonic() < deadline:
+        for pid in descendants:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         with suppress(ChildProcessError):
@@ -62,8 +62,8 @@ def main() -> int:
         1, 0, 0, 0, 0
     )  # PR_SET_PDEATHSIG: the pipe says when alita has ended, and there is work to do then
     library.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(signal_number, signal.SIG_IGN)
     result, command = Path(sys.argv[1]), sys.argv[2:]
     scratch = Path(tempfile.mkdtemp(prefix="alita-image-"))
     scratch.chmod(0o755)  # for the other ids

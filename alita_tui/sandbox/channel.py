@@ -11,7 +11,7 @@ from typing import Any
 from alita_tui.sandbox.warden.messages import strict_json
 from alita_tui.spine.errors import SandboxUnavailable
 
-_LARGEST = 64 << 20
+_LARGEST_FRAME = 64 << 20
 _DEEPEST = 200
 _QUOTED = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -24,7 +24,7 @@ class Channel:
         self._reader = reader
         self._writer = writer
         self._buffer = bytearray()
-        self.stray = bytearray()
+        self.stderr = bytearray()
         """The container's stderr: errors of the interpreter itself."""
 
     async def send(self, kind: bytes, payload: bytes) -> None:
@@ -33,11 +33,11 @@ class Channel:
         await self._writer.drain()
 
     async def receive(self) -> tuple[bytes, bytes] | None:
-        """Return the next frame, or None when the container is gone. Raise SandboxUnavailable."""
+        """Return the next frame, or None once the container has ended. Raise SandboxUnavailable."""
         while True:
             if (frame := take(self._buffer)) is not None:
                 return frame
-            if not await self._more():
+            if not await self._receive_more():
                 return None
 
     @property
@@ -49,17 +49,17 @@ class Channel:
         """Close the channel; the warden then ends everything inside."""
         self._writer.close()
 
-    async def _more(self) -> bool:
+    async def _receive_more(self) -> bool:
         try:
-            head = await self._reader.readexactly(8)
-            stream, size = head[0], struct.unpack(">I", head[4:])[0]
-            if size > _LARGEST:
+            header = await self._reader.readexactly(8)
+            stream, size = header[0], struct.unpack(">I", header[4:])[0]
+            if size > _LARGEST_FRAME:
                 raise SandboxUnavailable(f"Podman sent a frame of {size} bytes.")
             piece = await self._reader.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError):
             return False
         if stream == 2:
-            self.stray = (self.stray + piece)[-4000:]
+            self.stderr = (self.stderr + piece)[-4000:]
         else:
             self._buffer += piece
         return True
@@ -75,7 +75,7 @@ def take(buffer: bytearray) -> tuple[bytes, bytes] | None:
     if len(buffer) < 5:
         return None
     size = struct.unpack(">I", buffer[:4])[0]
-    if size > _LARGEST:
+    if size > _LARGEST_FRAME:
         raise SandboxUnavailable(f"The warden announced a frame of {size} bytes.")
     if len(buffer) < 5 + size:
         return None

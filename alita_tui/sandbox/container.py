@@ -25,7 +25,7 @@ _END_SECONDS = 5.0
 
 
 class Kind(Value, frozen=True):
-    """What makes containers interchangeable."""
+    """The properties of a container; containers of the same kind are interchangeable."""
 
     environment: str = ""
     """Folder with installed requirements; empty for none."""
@@ -52,7 +52,7 @@ class Container:
         channel: Channel,
         kind: Kind,
         uids: range,
-        attested: dict[str, Any],
+        warden_report: dict[str, Any],
         pid: int,
         conmon: int = 0,
     ) -> None:
@@ -61,15 +61,15 @@ class Container:
         self._conmon = conmon
         self.channel = channel
         self.kind = kind
-        self.attested = attested
+        self.warden_report = warden_report
         """The warden's report on its confinement."""
         self.imports: frozenset[str] = frozenset()
-        """The imports or program start that is done ahead (`imports.ahead`)."""
+        """Imports that were done ahead, or the language whose program was started ahead (`imports.ahead`)."""
         self.uids = uids
         self.pid = pid
         self._configured = False
-        self.job_given = False
-        """True once it may have received its job: the tool has begun, or will."""
+        self.job_sent = False
+        """True once it may have received its job, so the tool may have started."""
         self._pidfd = -1
         self._elsewhere = not pid
         with suppress(OSError):  # it ended already
@@ -88,13 +88,13 @@ class Container:
 
     @property
     def watched(self) -> bool:
-        """Return whether its conmon lives, so that it removes itself when it ends."""
+        """Return whether its conmon lives; conmon has Podman remove the container when it ends."""
         with suppress(OSError):
             return f"\0{self.id}\0".encode() in Path(f"/proc/{self._conmon}/cmdline").read_bytes()
         return False
 
     async def preload(self, imports: frozenset[str]) -> str:
-        """Do these imports ahead; return why that is not safe, or an empty string. Raise TimeoutError."""
+        """Do these imports ahead; return why they are not safe, or an empty string. Raise TimeoutError."""
         await self._configure(imports)
         self.imports = imports
         return await self.ready()
@@ -108,15 +108,15 @@ class Container:
         return frame[1].decode("utf-8", "replace")
 
     async def give(self, job: Job, broker: bytes = b"") -> None:
-        """Hand the job over, after the settings by which the tool finds the broker, if it is granted anything."""
-        self.job_given = False
+        """Send the job; before it, if anything is granted, the settings with which the tool reaches the broker."""
+        self.job_sent = False
         if not self._configured:
             await self._configure(frozenset())
         if job.what in ("test", "judge"):
             await self._fork_judge()
         if broker:
             await self.channel.send(b"G", broker)
-        self.job_given = True
+        self.job_sent = True
         await self.channel.send(b"J", json.dumps(_message(job)).encode())  # escapes lone surrogates
 
     async def end(self) -> None:
@@ -150,17 +150,17 @@ class Container:
     async def _configure(self, imports: frozenset[str]) -> None:
         self._configured = True
         limits = self.kind.limits
-        started = started_ahead(imports)
+        language = started_ahead(imports)
         settings = {
             "limits": msgspec.structs.asdict(limits),
-            "imports": [] if started else sorted(imports),
-            "start": _start(started) if started else None,
+            "imports": [] if language else sorted(imports),
+            "start": _start_settings(language) if language else None,
             "environment": bool(self.kind.environment),
         }
         await self.channel.send(b"L", json.dumps(settings).encode())
 
 
-def _start(language: str) -> dict[str, Any] | None:
+def _start_settings(language: str) -> dict[str, Any] | None:
     """Return how tools of a language are started, as the warden reads it; None for the warden's own."""
     start = runtime_of(language).start
     if start is None:
@@ -171,11 +171,11 @@ def _start(language: str) -> dict[str, Any] | None:
 def _message(job: Job) -> dict[str, Any]:
     """Return the job as the warden reads it: a call, a script, or what the judge has to do with a draft."""
     runtime = runtime_of(job.language)
-    start = _start(job.language)
+    start = _start_settings(job.language)
     if job.what not in ("test", "judge"):
-        own = {"start": start, "suffix": runtime.suffix, "most": job.limits.result_bytes} if start else {}
+        started = {"start": start, "suffix": runtime.suffix, "most": job.limits.result_bytes} if start else {}
         call = {"module": job.module, "code": job.code, "what": job.what, "arguments": job.arguments or {}}
-        return {**call, **own}
+        return {**call, **started}
     plan = job.plan
     if job.what == "test" or plan is None:
         own_tests = Piece(kind="tests", name=job.module, code=job.code, tests=job.tests)

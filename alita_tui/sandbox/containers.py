@@ -25,17 +25,16 @@ from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 
 _START_SECONDS = 30.0
-_OWN_REMOVAL = (0.1, 0.1, 0.2, 0.3, 0.5, 1.0)
+_SELF_REMOVAL_PAUSES = (0.1, 0.1, 0.2, 0.3, 0.5, 1.0)
 """Pauses for a container to remove itself; after that it is removed."""
-_REMOVAL_LOOKS = 100
+_REMOVAL_CHECKS = 100
 _REMOVAL_SECONDS = 10.0
 """Limit of one request: Podman waits five seconds for news of a container whose conmon was killed."""
-_SILENT_LOOKS = 5
-_STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
-"""A container without a process left to start it is given up after so many looks, that far apart."""
+_SILENT_CHECKS = 5
+_STUCK_CHECKS, _STUCK_SECONDS = 2, 1.0
+"""Checks in a row that find no process left to start a container until it is given up, and the seconds between them."""
 CLOSE_SECONDS = 4.0
-"""How long closing waits for removals. What is left after that the service's supervisor removes."""
-"""Containers that are not removed by then are left to the supervisor."""
+"""How long closing waits for removals; the service's supervisor removes the containers that are left then."""
 
 
 class _EndedEarly(SandboxUnavailable):
@@ -76,7 +75,7 @@ class Containers:
         """Controllers of cgroup v2 that are delegated to this account."""
 
     async def make(self, kind: Kind) -> Container:
-        """Return a container that is confined as the profile says. Raise SandboxUnavailable."""
+        """Return a new container whose confinement matches the profile. Raise SandboxUnavailable."""
         try:
             warden, seccomp = await self._supplies.warden()
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
@@ -99,7 +98,7 @@ class Containers:
         )
         try:
             return await self._make(kind, spec)
-        except (_EndedEarly, ServiceLost):  # it had nothing to do yet
+        except (_EndedEarly, ServiceLost):  # it had no job yet, so another attempt is safe
             await asyncio.sleep(RETRY_SECONDS[-1])
         return await self._make(kind, spec)
 
@@ -129,12 +128,12 @@ class Containers:
             await container.end()
             await self._remove(container.id, container.uids, ())
             return
-        pauses = _OWN_REMOVAL if container.watched else ()
+        pauses = _SELF_REMOVAL_PAUSES if container.watched else ()
         spawn(self._remove(container.id, container.uids, pauses), self._removals)
         await container.end()
 
     async def forget(self, folder: str) -> None:
-        """Remove what was made of the files of a call whose container is gone."""
+        """Remove the copy of a call's files once its container is gone."""
         await self._supplies.forget(folder)
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> bool:
@@ -166,7 +165,7 @@ class Containers:
         return await self._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
 
     async def _undo(self, creating: asyncio.Future[str], name: str, uids: range) -> None:
-        """Remove what Podman creates after the request was cancelled or its answer lost."""
+        """Remove a container that Podman creates after its request was cancelled or the answer was lost."""
         with suppress(SandboxUnavailable, OSError):
             await creating
         await self._remove(name, uids, ())
@@ -180,24 +179,24 @@ class Containers:
             )
             async with asyncio.timeout(_START_SECONDS):
                 frame = await channel.receive()
-            created = await self._service.request("GET", f"/containers/{container_id}/json")
+            inspected = await self._service.request("GET", f"/containers/{container_id}/json")
             if frame is None or frame[0] != b"A":
-                complaint = channel.stray.decode("utf-8", "replace").strip()[-300:]
-                raise _EndedEarly(f"The container ended before it reported: {complaint or 'no reason given'}")
+                stderr = channel.stderr.decode("utf-8", "replace").strip()[-300:]
+                raise _EndedEarly(f"The container ended before it reported: {stderr or 'no reason given'}")
             report = parse(frame[1])
-            wrong = deviations(report, spec, kind.limits)
+            problems = deviations(report, spec, kind.limits)
             if spec.profile == "gvisor":
-                wrong += gvisor.outside(created, OOM_SCORE)
-            driver = created["HostConfig"]["LogConfig"]["Type"]
+                problems += gvisor.outside(inspected, OOM_SCORE)
+            driver = inspected["HostConfig"]["LogConfig"]["Type"]
             if driver != "none":  # cannot be seen from inside: a log would fill the host's disk
-                wrong.append(f"the log driver is {driver}")
-            if wrong:
+                problems.append(f"the log driver is {driver}")
+            if problems:
                 raise SandboxUnavailable(
                     "The container is not confined as the profile says, so nothing was run in it: "
-                    + "; ".join(wrong),
+                    + "; ".join(problems),
                     hint=FIX,
                 )
-            state = created["State"]
+            state = inspected["State"]
             pid, conmon = (0, 0) if self._elsewhere else (int(state["Pid"]), int(state.get("ConmonPid", 0)))
             return Container(container_id, channel, kind, spec.uids, report, pid, conmon)
         except BaseException:
@@ -211,13 +210,13 @@ class Containers:
         and Podman waits for conmon. That process is then killed, and the request fails.
         """
         task = asyncio.ensure_future(work)
-        looks = 0
+        stuck_checks = 0
         try:
             async with asyncio.timeout(_START_SECONDS):
                 while not (await asyncio.wait((task,), timeout=_STUCK_SECONDS))[0]:
-                    hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container_id)
-                    looks = looks + 1 if hangs else 0
-                    if looks == _STUCK_LOOKS:
+                    stuck = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container_id)
+                    stuck_checks = stuck_checks + 1 if stuck else 0
+                    if stuck_checks == _STUCK_CHECKS:
                         await asyncio.to_thread(leftovers.end, (container_id,))
             return await task
         finally:
@@ -226,33 +225,33 @@ class Containers:
     async def _create(self, body: dict[str, Any]) -> str:
         for attempt in (1, 2):
             try:
-                answer = await self._service.request("POST", "/containers/create", body)
-                return str(answer["Id"])
+                created = await self._service.request("POST", "/containers/create", body)
+                return str(created["Id"])
             except RestError as error:
                 if error.status < 500 or attempt == 2:
                     raise SandboxUnavailable(f"Podman refuses the container: {error}", hint=FIX) from error
                 with suppress(RestError):  # its name may be taken by now
-                    await self._service.request("DELETE", _forced(body["name"]))
+                    await self._service.request("DELETE", _forced_removal(body["name"]))
         raise AssertionError
 
     async def _remove(self, container_id: str, uids: range, pauses: tuple[float, ...]) -> None:
-        """Give it these pauses to remove itself, then remove it until it is gone."""
-        silent = 0
+        """Wait these pauses for a container to remove itself, then request its removal until it is gone."""
+        unanswered = 0
         forced = False
-        for pause in (*pauses, *(0.05,) * _REMOVAL_LOOKS):
+        for pause in (*pauses, *(0.05,) * _REMOVAL_CHECKS):
             try:
                 if pause == 0.05:
                     forced = True
                     with suppress(RestError):
-                        await self._soon("DELETE", _forced(container_id))
-                await self._soon("GET", f"/containers/{container_id}/exists")
-                silent = 0
+                        await self._timed_request("DELETE", _forced_removal(container_id))
+                await self._timed_request("GET", f"/containers/{container_id}/exists")
+                unanswered = 0
             except RestError as error:
                 if error.status == 404:
                     break
             except (SandboxUnavailable, OSError):
-                silent += 1
-                if silent == _SILENT_LOOKS:
+                unanswered += 1
+                if unanswered == _SILENT_CHECKS:
                     break  # the service is gone: its supervisor or the next start removes the rest
                 if not self._elsewhere:
                     await asyncio.to_thread(leftovers.end, (container_id,))
@@ -261,7 +260,7 @@ class Containers:
             await asyncio.to_thread(leftovers.end, (container_id,))
         self._uids.difference_update(uids)
 
-    async def _soon(self, method: str, path: str) -> None:
+    async def _timed_request(self, method: str, path: str) -> None:
         """Send a request with a time limit. Raise TimeoutError."""
         async with asyncio.timeout(_REMOVAL_SECONDS):
             await self._service.request(method, path)
@@ -275,5 +274,5 @@ def spawn(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> as
     return task
 
 
-def _forced(name: str) -> str:
+def _forced_removal(name: str) -> str:
     return f"/containers/{name}?force=true&timeout=0&ignore=true"

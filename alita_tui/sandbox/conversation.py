@@ -32,9 +32,9 @@ _GRACE_SECONDS = 5.0
 async def converse(
     container: Container, job: Job, on_output: OnOutput, broker: Broker | None = None
 ) -> RunReport:
-    """Hand the job over, pass on its output and its requests, return the report.
+    """Send the job, pass on its output and its requests, and return the report.
 
-    Nothing is granted to code without an approved digest, except to a draft's tests what a person granted by name.
+    Code without an approved digest is granted nothing; only a draft's tests get what a person granted them by name.
     Raise SandboxUnavailable where the job may run on another engine, EngineLost where it may not, and StoreError
     where a request of the tool could not be recorded.
     """
@@ -44,21 +44,23 @@ async def converse(
         from alita_tui.sandbox.broker.broker import tests_broker
 
         broker, may_be_granted = broker or tests_broker(), True
-    granting = broker if may_be_granted and not job.capabilities.none else None
+    granting_broker = broker if may_be_granted and not job.capabilities.none else None
     run: RunBroker | None = None
     try:
-        async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS) as limit:
+        async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS) as wall_limit:
 
             def extend(seconds: float) -> None:
-                limit.reschedule((limit.when() or 0.0) + seconds)
+                wall_limit.reschedule((wall_limit.when() or 0.0) + seconds)
 
             try:
-                if granting is not None:
-                    run = await granting.open(job, container.channel.send, extend)
-                    run.connections.broken = lambda: None if limit.expired() else limit.reschedule(0)
+                if granting_broker is not None:
+                    run = await granting_broker.open(job, container.channel.send, extend)
+                    run.connections.broken = lambda: (
+                        None if wall_limit.expired() else wall_limit.reschedule(0)
+                    )
                 await container.give(job, run.settings if run else b"")
             except ConnectionError as error:
-                if container.job_given and granting is not None and not repeatable(job.capabilities):
+                if container.job_sent and granting_broker is not None and not repeatable(job.capabilities):
                     raise EngineLost(
                         "The container was lost while it was given its job, so nobody knows whether the tool "
                         "began. It is not run again by itself, as it may change something."
@@ -78,7 +80,7 @@ async def converse(
 
 
 async def _within_memory(container: Container, job: Job, output: _Output, run: RunBroker | None) -> RunReport:
-    """Return the report; end a container that holds far more memory than the warden should have let it."""
+    """Return the report; end a container that holds far more memory than the warden should have allowed."""
     listening = asyncio.ensure_future(_listen(container, job, output, run))
     if not container.pid:
         return await listening
@@ -87,11 +89,15 @@ async def _within_memory(container: Container, job: Job, output: _Output, run: R
         await asyncio.wait((listening, watching), return_when=asyncio.FIRST_COMPLETED)
         if listening.done():
             return await listening
-        held = watching.result()
+        bytes_held = watching.result()
         await container.end()
-        error = f"Its container held {held >> 20} MB, and was ended from outside."
+        error = f"Its container held {bytes_held >> 20} MB, and was ended from outside."
         return RunReport(
-            status="limit", error=error, limits_hit=("memory",), peak_memory_bytes=held, **output.texts()
+            status="limit",
+            error=error,
+            limits_hit=("memory",),
+            peak_memory_bytes=bytes_held,
+            **output.texts(),
         )
     finally:
         listening.cancel()
@@ -117,8 +123,8 @@ async def _listen(container: Container, job: Job, output: _Output, run: RunBroke
                 run.connections.take(kind, payload)
             except Violation as error:  # a report, as a run that began is never repeated
                 return RunReport(status="killed", error=str(error), **output.texts())
-    complaint = container.channel.stray.decode("utf-8", "replace").strip()[-300:]
-    reason = f"The container ended without a report. {complaint}".strip()
+    stderr = container.channel.stderr.decode("utf-8", "replace").strip()[-300:]
+    reason = f"The container ended without a report. {stderr}".strip()
     return RunReport(status="killed", error=reason, **output.texts())
 
 
@@ -143,7 +149,7 @@ class _Output:
 
 
 class _Stream:
-    """One output stream: decoded piece by piece, passed on now and then, kept whole up to the warden's cap."""
+    """One output stream: decoded piece by piece, passed on at intervals, recorded in full up to the warden's cap."""
 
     def __init__(self, name: Literal["stdout", "stderr"], on_output: OnOutput) -> None:
         self.name = name

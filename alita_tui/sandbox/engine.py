@@ -22,7 +22,7 @@ from alita_tui.sandbox.containers import CLOSE_SECONDS, Containers, Harden
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.host import FIX, Host
 from alita_tui.sandbox.imports import ahead
-from alita_tui.sandbox.overview import Held, container_rows, environment_rows, tidy
+from alita_tui.sandbox.overview import HeldEnvironments, container_rows, environment_rows, tidy
 from alita_tui.sandbox.owner import machine, me
 from alita_tui.sandbox.podman_http import EngineLost, RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker
 
 
-class _Known:
-    """Facts about an engine, shared with its guests."""
+class _Facts:
+    """What is known about an engine, shared with its guests."""
 
     def __init__(self) -> None:
         self.base: image.Base | None = None
         self.pythons: dict[bool, environment.Target] = {}
-        """Of the base image, and of the one with a browser."""
+        """Python and platform of the base image (False) and of the image with a browser (True)."""
         self.status: SandboxStatus | None = None
         self.info: dict[str, Any] | None = None
 
@@ -94,40 +94,40 @@ class PodmanSandbox:
             environments=settings.pool_environments,
         )
         self._sessions = Sessions(self._containers, broker, settings.lanes, many_calls=settings.many_calls)
-        self._known = _Known()
-        self._held = Held()
+        self._facts = _Facts()
+        self._held = HeldEnvironments()
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._guest = False
 
     def guest(self, broker: Broker | None) -> PodmanSandbox:
-        """Return this engine for another session, which grants by a `broker` of its own.
+        """Return this engine for another session, which has its own `broker`.
 
-        Service, waiting containers and what is known of the engine are shared. Containers that tools keep for their
-        session are not, and closing a guest ends nothing else: it is closed before its engine.
+        Both share the service, the waiting containers and the facts about the engine, but not session containers.
+        Closing a guest ends only its session containers; a guest is closed before its engine.
         """
         guest = copy(self)
         guest._broker = broker
         guest._sessions = Sessions(self._containers, broker, self._host.settings.lanes)
-        guest._held = Held()
+        guest._held = HeldEnvironments()
         guest._guest = True
         return guest
 
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
         """Return the state of the engine and what enforces each limit; with `fresh` every limit is tried again."""
-        if fresh or self._known.status is None or not self._known.status.available:
+        if fresh or self._facts.status is None or not self._facts.status.available:
             try:
-                self._known.status = await self._probe(fresh=fresh)
+                self._facts.status = await self._probe(fresh=fresh)
             except SandboxUnavailable as error:
-                self._known.status = SandboxStatus(
+                self._facts.status = SandboxStatus(
                     available=False, problem=error.message, hint=error.hint or FIX
                 )
-        return self._known.status
+        return self._facts.status
 
     async def prepare(self, progress: Progress) -> None:
         """Start the engine and build or fetch the base image where they are missing. Raise SandboxUnavailable."""
         async with self._preparing:
-            if self._known.base is None:
+            if self._facts.base is None:
                 await self._describe()
                 if isinstance(self._host, Remote):
                     base = await bring(self._host, progress)
@@ -135,10 +135,10 @@ class PodmanSandbox:
                     base = await image.ensure(self._host, progress)
                 self._containers.image = self._volumes.image = base.reference
                 await self._tidy()
-                self._known.base = base
+                self._facts.base = base
 
     async def _prepare_browser(self, progress: Progress) -> None:
-        """Have the image with a browser, too. Raise SandboxUnavailable."""
+        """Prepare the engine and the image with a browser. Raise SandboxUnavailable."""
         browsing.require(self._host)
         await self.prepare(progress)
         async with self._preparing:
@@ -146,24 +146,24 @@ class PodmanSandbox:
                 self._containers.browser_image = (await browsing.ensure(self._host, progress)).reference
 
     async def has_browser(self) -> bool:
-        """Return whether the image with a browser is there; it is not made. Raise SandboxUnavailable."""
+        """Return whether the image with a browser exists, without building it. Raise SandboxUnavailable."""
         return bool(self._containers.browser_image) or await browsing.present(self._host)
 
     async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
         """Resolve requirements to hashed wheels and packages of npm, on the host. Raise RequirementsError.
 
-        With `browser` for the image with a browser, whose Python may be another one.
+        With `browser` they are for the image with a browser, which may have another version of Python.
         """
         await (self._prepare_browser(progress) if browser else self.prepare(progress))
-        target, most = await self._target(browser=browser), self._host.settings.install_limits
-        npm = sorted({one for one in requirements if one.startswith(NPM)})
-        wheels = [one for one in requirements if one not in npm]
-        found = await environment.lock(wheels, target, progress, most=most)
-        if not npm:
-            return found
-        job = Job(run_id="", module="", code="", lock=found, capabilities=Capabilities(browser=browser))
+        target, install_limits = await self._target(browser=browser), self._host.settings.install_limits
+        npm_requirements = sorted({text for text in requirements if text.startswith(NPM)})
+        wheel_requirements = [text for text in requirements if text not in npm_requirements]
+        lock = await environment.lock(wheel_requirements, target, progress, limits=install_limits)
+        if not npm_requirements:
+            return lock
+        job = Job(run_id="", module="", code="", lock=lock, capabilities=Capabilities(browser=browser))
         node = Path((await self._kind(job, progress)).environment)
-        return await environment.lock_npm(found, node, npm, progress, most=most)
+        return await environment.lock_npm(lock, node, npm_requirements, progress, limits=install_limits)
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """Run a job; return its report. Raise SandboxUnavailable, RequirementsError."""
@@ -192,7 +192,7 @@ class PodmanSandbox:
         return await self._confirmed(report)
 
     async def _run_with_files(self, kind: Kind, job: Job, on_output: OnOutput) -> RunReport:
-        """Run a job with input files in a container of its own: what is mounted is decided when one is made."""
+        """Run a job with input files in a container of its own: mounts are fixed when a container is created."""
         async with staged(self._host, job) as folder:
             container = await self._containers.make(msgspec.structs.replace(kind, inputs=folder))
             try:
@@ -210,9 +210,9 @@ class PodmanSandbox:
         """Start a program in a container of its own. Raise SandboxUnavailable, RequirementsError, UsageError."""
         folder = await self.installed(program.lock, progress)
         if program.tree is not None:
-            made = await asyncio.to_thread(with_tree, program.tree, folder, self._environments)
-            self._held.hold(made)
-            folder = str(made)
+            combined = await asyncio.to_thread(with_tree, program.tree, folder, self._environments)
+            self._held.hold(combined)
+            folder = str(combined)
         container = await self._containers.make(Kind(environment=folder, limits=program.limits))
 
         async def end() -> None:
@@ -225,16 +225,16 @@ class PodmanSandbox:
             raise
 
     async def _confirmed(self, report: RunReport) -> RunReport:
-        """Return the report. Raise EngineLost where the engine went away with the tool."""
+        """Return the report. Raise EngineLost if the engine was lost during the run."""
         if report.status == "killed" and not await self._service.answers():
             raise EngineLost(
-                f"{self._host.what} was lost during the run, so nobody knows how far the tool came.",
+                f"{self._host.title} was lost during the run, so nobody knows how far the tool came.",
                 hint=self._host.hint,
             )
         return report
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """End everything that still runs, and the engine's service; wait so long for the removal of containers."""
+        """End everything that still runs, and the engine's service; wait up to `seconds` for removed containers."""
         clean = False
         try:
             await asyncio.gather(self._sessions.close(), *(() if self._guest else (self._pool.close(),)))
@@ -247,16 +247,16 @@ class PodmanSandbox:
 
     @property
     def processors(self) -> int:
-        """Return how many processors the engine's machine has; 1 until it was asked."""
-        return max(int((self._known.info or {}).get("host", {}).get("cpus", 1)), 1)
+        """Return the number of processors of the engine's machine; 1 while it is unknown."""
+        return max(int((self._facts.info or {}).get("host", {}).get("cpus", 1)), 1)
 
-    async def warm_up(self, wanted: Limits, progress: Progress) -> None:
+    async def warm_up(self, limits: Limits, progress: Progress) -> None:
         """Fill the pool for tools without requirements. Raise SandboxUnavailable."""
         await self.prepare(progress)
-        await self._pool.fill(Kind(limits=wanted))
+        await self._pool.fill(Kind(limits=limits))
 
     def waiting(self) -> tuple[PoolRow, ...]:
-        """Return what waits in the pool."""
+        """Return the rows of the containers that wait in the pool."""
         return self._pool.rows()
 
     async def overview(self) -> tuple[tuple[ContainerRow, ...], tuple[EnvironmentRow, ...]]:
@@ -269,12 +269,12 @@ class PodmanSandbox:
         return containers, await asyncio.to_thread(environment_rows, self._environments)
 
     async def reap(self) -> tuple[int, int]:
-        """Remove what dead sessions left; return how many containers and folders. Raise SandboxUnavailable."""
+        """Remove what ended sessions left; return how many containers and folders. Raise SandboxUnavailable."""
         await self._service.ensure()
         return await self._tidy()
 
     async def rebuild(self, progress: Progress) -> SandboxStatus:
-        """Build the base image anew; the old one stays until the new one is there. Raise SandboxUnavailable."""
+        """Build the base image again; the old one stays until the new one exists. Raise SandboxUnavailable."""
         await self._describe()
         if isinstance(self._host, Remote) and self._host.here is not None:
             await bring(self._host, progress)
@@ -283,8 +283,8 @@ class PodmanSandbox:
             browser = image.with_browser(self._host.settings)
             if self._host.settings.browser and await image.present(self._host, browser) is not None:
                 await image.rebuild(self._host, progress, browser)
-        self._known.status = None
-        self._known.pythons.clear()
+        self._facts.status = None
+        self._facts.pythons.clear()
         await self._sessions.empty()
         await self._pool.empty()
         await self._containers.close()
@@ -297,11 +297,11 @@ class PodmanSandbox:
             containers = await self._containers.reap()
         await image.forget(self._host)
         await asyncio.to_thread(tidy_staged, self._host.area)
-        most = self._host.settings.environments_mb << 20
+        most_bytes = self._host.settings.environments_mb << 20
         if self._host.elsewhere:
             with suppress(RestError):
-                return containers, await self._volumes.tidy(most)
-        return containers, await asyncio.to_thread(tidy, self._environments, most)
+                return containers, await self._volumes.tidy(most_bytes)
+        return containers, await asyncio.to_thread(tidy, self._environments, most_bytes)
 
     async def _kind(self, job: Job, progress: Progress) -> Kind:
         runtime = runtime_of(job.language)
@@ -312,7 +312,7 @@ class PodmanSandbox:
                 hint=f"`sandbox.languages` would have to list {job.language}.",
             )
         reserved = start.reserved_bytes if start is not None else 0
-        limits, most = job.limits, self._host.settings.install_limits
+        limits, allowed = job.limits, self._host.settings.install_limits
         if reserved > limits.reserved_bytes:
             limits = msgspec.structs.replace(limits, reserved_bytes=reserved)
         browser = job.capabilities.browser
@@ -320,14 +320,14 @@ class PodmanSandbox:
             return Kind(limits=limits, browser=browser)
         target = await self._target(browser=browser)
         try:
-            folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
+            folder = await environment.ensure(job.lock, self._environments, target, progress, limits=allowed)
         except seals.EnvironmentChanged as changed:
-            await self._let_go(changed.folder)
+            await self._set_aside(changed.folder)
             raise
         self._held.hold(folder)
         return Kind(environment=str(folder), limits=limits, browser=browser)
 
-    async def _let_go(self, folder: Path) -> None:
+    async def _set_aside(self, folder: Path) -> None:
         """Set a changed environment aside, and end the idle containers, which may have it mounted."""
         await asyncio.to_thread(self._held.set_aside, folder)
         await self._sessions.empty()
@@ -338,17 +338,17 @@ class PodmanSandbox:
         return self._host.area / "environments"
 
     async def _target(self, *, browser: bool = False) -> environment.Target:
-        """Return Python and platform of an image, as its own interpreter reports them."""
+        """Return the Python version and platform of an image, as its interpreter reports them."""
         async with self._asking:
-            if browser not in self._known.pythons:
+            if browser not in self._facts.pythons:
                 container = await self._containers.make(Kind(browser=browser))
-                self._known.pythons[browser] = environment.target(container.attested)
+                self._facts.pythons[browser] = environment.target(container.warden_report)
                 await self._containers.end(container)
-            return self._known.pythons[browser]
+            return self._facts.pythons[browser]
 
     async def _describe(self) -> dict[str, Any]:
         """Return Podman's own description. Raise SandboxUnavailable where it is missing or not rootless."""
-        if self._known.info is None:
+        if self._facts.info is None:
             if shutil.which(self._host.program, path=self._host.environ["PATH"]) is None:
                 name = self._host.program.capitalize()
                 raise SandboxUnavailable(
@@ -368,8 +368,8 @@ class PodmanSandbox:
                 raise SandboxUnavailable("Podman does not run rootless.", hint=FIX)
             if host.get("cgroupVersion") == "v2" and self._host.settings.profile != "gvisor":
                 self._containers.controllers = frozenset(host.get("cgroupControllers") or ())
-            self._known.info = info
-        return self._known.info
+            self._facts.info = info
+        return self._facts.info
 
     async def _probe(self, *, fresh: bool) -> SandboxStatus:
         info = await self._describe()
@@ -379,26 +379,26 @@ class PodmanSandbox:
         if self._host.settings.profile == "gvisor":
             runtime = f"{gvisor.RUNTIME} (gVisor)"
         engine = f"podman {info.get('version', {}).get('Version', '?')}, {runtime}"
-        who = f" as {self._host.account}" if self._host.account else ""
-        who += f" at {self.name}" if self._host.elsewhere else ""
+        location = f" as {self._host.account}" if self._host.account else ""
+        location += f" at {self.name}" if self._host.elsewhere else ""
         if base is None:
             return SandboxStatus(
                 available=False,
-                engine=f"{engine}, rootless{who}",
+                engine=f"{engine}, rootless{location}",
                 problem="The base image is not here yet; it is prepared before the first run.",
                 hint="`alita doctor --fix` prepares it now.",
             )
         return SandboxStatus(
             available=True,
-            engine=f"{engine}, rootless{who}",
+            engine=f"{engine}, rootless{location}",
             image=base.reference,
             image_digest=base.digest,
             image_origin=base.origin,
             enforcement=await self._limits(f"{engine} {base.digest}", fresh=fresh),
         )
 
-    async def _limits(self, what: str, *, fresh: bool) -> tuple[Enforcement, ...]:
-        """Return what enforces each limit, tried out once for this engine, image, kernel and profile."""
+    async def _limits(self, engine_and_image: str, *, fresh: bool) -> tuple[Enforcement, ...]:
+        """Return what enforces each limit, measured once for this engine, image, kernel and profile."""
 
         async def run(job: Job) -> RunReport:
             container = await self._containers.make(Kind(limits=job.limits))  # the pool is for tools
@@ -409,10 +409,10 @@ class PodmanSandbox:
 
         await self.prepare(lambda *_: None)
         controllers = self._containers.controllers
-        kernel = str((self._known.info or {}).get("host", {}).get("kernel", ""))
-        key = (what, kernel, *sorted(controllers), *self._files.versions)
+        kernel = str((self._facts.info or {}).get("host", {}).get("kernel", ""))
+        key = (engine_and_image, kernel, *sorted(controllers), *self._files.versions)
         profile = self._host.settings.profile
-        rows = await limits.known(self._host.area, key, run, controllers, fresh=fresh, profile=profile)
+        rows = await limits.recorded(self._host.area, key, run, controllers, fresh=fresh, profile=profile)
         return (*rows, Caps().row)
 
 

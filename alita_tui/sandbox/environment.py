@@ -26,7 +26,7 @@ from alita_tui.sandbox.install_limits import InstallLimits, InstallWatch
 from alita_tui.sandbox.npm_packages import resolved, unpack, with_wheels
 from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.owner import me
-from alita_tui.sandbox.uv import TooMuch, uv
+from alita_tui.sandbox.uv import InstallLimitExceeded, uv
 from alita_tui.spine import requirements
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.stream import Progress
@@ -54,45 +54,52 @@ def target(report: dict[str, Any]) -> Target:
     major, minor = report["python"][:2]
     machine = "aarch64" if report["machine"] in ("arm64", "aarch64") else "x86_64"
     version = tuple(int(n) for n in re.findall(r"\d+", report["libc"])[:2]) or (2, 17)
-    glibc = next((known for known in _GLIBC if tuple(map(int, known.split("."))) <= version), "2.17")
+    glibc = next(
+        (glibc_version for glibc_version in _GLIBC if tuple(map(int, glibc_version.split("."))) <= version),
+        "2.17",
+    )
     return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
 
 
 async def lock(
-    requested: Sequence[str], where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
+    requested: Sequence[str], target: Target, progress: Progress, *, limits: InstallLimits = _LIMITS
 ) -> Lock:
     """Resolve requirements to exact, hashed wheels. Raise RequirementsError that names what is wrong.
 
-    Wheels that are larger together than what may be installed are refused before any is downloaded.
+    Wheels whose total size exceeds the limit are refused before any of them is downloaded.
     """
-    wanted = tuple(sorted({plain(requirement) for requirement in requested if requirement.strip()}))
-    if not wanted:
+    requirements_wanted = tuple(
+        sorted({plain(requirement) for requirement in requested if requirement.strip()})
+    )
+    if not requirements_wanted:
         return Lock()
-    names = ", ".join(wanted)
+    names = ", ".join(requirements_wanted)
     progress("Resolving requirements", 0, 0, names)
     text = await _uv_with_cache(
         "pip", "compile", "-", "--format", "pylock.toml", "--no-header", "--quiet",
-        "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
-        stdin="\n".join(wanted) + "\n", about=names,
+        "--only-binary", ":all:", "--python-version", target.python, "--python-platform", target.platform,
+        stdin="\n".join(requirements_wanted) + "\n", about=names,
     )  # fmt: skip
-    packages = parse_lock(text, set(map(requirements.distribution, wanted)))
+    packages = parse_lock(text, set(map(requirements.distribution, requirements_wanted)))
     if not packages:
         raise RequirementsError(f"{names} resolved to nothing.")
     size = sum(package.size for package in packages)
     progress("Resolving requirements", 1, 1, f"{len(packages)} packages, {size / 2**20:.1f} MB to download")
-    if size > most.bytes:
+    if size > limits.bytes:
         raise RequirementsError(
-            f"{names}: {size >> 20:,} MB to download; {most.bytes >> 20:,} MB are allowed.",
-            hint=most.hint,
+            f"{names}: {size >> 20:,} MB to download; {limits.bytes >> 20:,} MB are allowed.",
+            hint=limits.hint,
         )
-    return Lock(requirements=wanted, packages=packages, python=where.python, platform=where.platform)
+    return Lock(
+        requirements=requirements_wanted, packages=packages, python=target.python, platform=target.platform
+    )
 
 
 def plain(requirement: str) -> str:
     """Return a PEP 508 requirement of the index, rewritten. Raise RequirementsError for anything else.
 
     Options, paths and URLs are refused: uv accepts options in the file it reads, and builds an editable
-    even where nothing may be built.
+    package even with `--only-binary :all:`.
     """
     rewritten = requirements.plain(requirement)
     if rewritten is None or rewritten.startswith(requirements.NPM):
@@ -130,81 +137,88 @@ def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage,
 
 
 async def ensure(
-    wanted: Lock, root: Path, where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
+    locked: Lock, root: Path, target: Target, progress: Progress, *, limits: InstallLimits = _LIMITS
 ) -> Path:
     """Return the folder with exactly these packages, installed first if it is missing.
 
-    Raise RequirementsError; EnvironmentChanged for one that was changed since, which has to be set aside.
+    Raise RequirementsError, or EnvironmentChanged for a folder that was changed since and has to be set aside.
 
-    It holds wheels, and packages of npm in `node_modules`. A small archive can unpack to any size: uv, or npm, is
-    killed once it has written more than `most`.
+    It holds wheels, and packages of npm in `node_modules`. A small archive can unpack to any size: uv or npm is
+    killed once it has written more than the limits.
     """
-    if (wanted.python, wanted.platform) != (where.python, where.platform):
+    if (locked.python, locked.platform) != (target.python, target.platform):
         raise RequirementsError(
-            f"The requirements were locked for Python {wanted.python} on {wanted.platform}; "
-            f"the base image has Python {where.python} on {where.platform}.",
+            f"The requirements were locked for Python {locked.python} on {locked.platform}; "
+            f"the base image has Python {target.python} on {target.platform}.",
             hint="Build the tool again, so that its requirements are resolved for this image.",
         )
-    folder = root / wanted.digest[:32]
+    folder = root / locked.digest[:32]
     if await asyncio.to_thread(seals.complete, folder):
         await asyncio.to_thread(seals.check, folder)
         os.utime(folder / ".complete")
         return folder
-    if wanted.npm:
-        return await _ensure_npm(wanted, folder, where, progress, most)
-    names = ", ".join(package.name for package in wanted.packages)
-    progress("Installing packages", 0, 0, f"{names} (at most {most.bytes >> 20:,} MB, {most.files:,} files)")
+    if locked.npm:
+        return await _ensure_npm(locked, folder, target, progress, limits)
+    names = ", ".join(package.name for package in locked.packages)
+    progress(
+        "Installing packages", 0, 0, f"{names} (at most {limits.bytes >> 20:,} MB, {limits.files:,} files)"
+    )
     cache = Path((await _uv("cache", "dir", about="uv's cache")).strip())
     draft = await asyncio.to_thread(_draft, root)
-    watch = InstallWatch(most, cache, draft)
+    watch = InstallWatch(limits, cache, draft)
     try:
-        same = f"{sys.version_info.major}.{sys.version_info.minor}" == where.python
+        same_python = f"{sys.version_info.major}.{sys.version_info.minor}" == target.python
         await _uv_with_cache(
             "pip", "install", "--target", str(draft), "-r", "-", "--require-hashes", "--no-deps",
-            "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
-            "--link-mode", "copy", "--quiet", *(("--compile-bytecode",) if same else ()),
-            stdin=wanted.listing, about=names, measure=watch.look,
+            "--only-binary", ":all:", "--python-version", target.python, "--python-platform", target.platform,
+            "--link-mode", "copy", "--quiet", *(("--compile-bytecode",) if same_python else ()),
+            stdin=locked.listing, about=names, measure=watch.look,
         )  # fmt: skip
-        if excess := await asyncio.to_thread(most.exceeded, draft):
-            raise TooMuch(excess)
-        await asyncio.to_thread(_open_up, draft)
-        await asyncio.to_thread(_publish, draft, folder, wanted.digest)
-    except TooMuch as error:
+        if excess := await asyncio.to_thread(limits.exceeded, draft):
+            raise InstallLimitExceeded(excess)
+        await asyncio.to_thread(_make_readable, draft)
+        await asyncio.to_thread(_publish, draft, folder, locked.digest)
+    except InstallLimitExceeded as error:
         await asyncio.to_thread(watch.clear)
-        await _uv("cache", "clean", "--quiet", *(package.name for package in wanted.packages), about=names)
-        raise RequirementsError(f"{names} cannot be installed: {error}.", hint=most.hint) from error
+        await _uv("cache", "clean", "--quiet", *(package.name for package in locked.packages), about=names)
+        raise RequirementsError(f"{names} cannot be installed: {error}.", hint=limits.hint) from error
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, True)
     return folder
 
 
 async def lock_npm(
-    wheels: Lock, node: Path, wanted: Sequence[str], progress: Progress, *, most: InstallLimits = _LIMITS
+    wheels: Lock,
+    node: Path,
+    npm_requirements: Sequence[str],
+    progress: Progress,
+    *,
+    limits: InstallLimits = _LIMITS,
 ) -> Lock:
     """Return a lock with packages of npm too. Raise RequirementsError. `node` is where the wheels are installed."""
-    progress("Resolving requirements", 0, 0, ", ".join(wanted))
-    found = await resolved(node, wanted, most)
-    progress("Resolving requirements", 1, 1, f"{len(found)} packages of npm")
+    progress("Resolving requirements", 0, 0, ", ".join(npm_requirements))
+    packages = await resolved(node, npm_requirements, limits)
+    progress("Resolving requirements", 1, 1, f"{len(packages)} packages of npm")
     return Lock(
-        requirements=tuple(sorted((*wheels.requirements, *wanted))),
-        packages=(*wheels.packages, *found),
+        requirements=tuple(sorted((*wheels.requirements, *npm_requirements))),
+        packages=(*wheels.packages, *packages),
         python=wheels.python,
         platform=wheels.platform,
     )
 
 
 async def _ensure_npm(
-    wanted: Lock, folder: Path, where: Target, progress: Progress, most: InstallLimits
+    locked: Lock, folder: Path, target: Target, progress: Progress, limits: InstallLimits
 ) -> Path:
-    """Make the folder with wheels and packages of npm, from the one with the wheels alone."""
-    wheels = await ensure(wanted.wheels, folder.parent, where, progress, most=most)
-    progress("Installing packages", 0, 0, ", ".join(package.name for package in wanted.npm))
+    """Return the folder with wheels and packages of npm, made from the folder with the wheels alone."""
+    wheels = await ensure(locked.wheels, folder.parent, target, progress, limits=limits)
+    progress("Installing packages", 0, 0, ", ".join(package.name for package in locked.npm))
     draft = await asyncio.to_thread(_draft, folder.parent)
     try:
         await asyncio.to_thread(with_wheels, wheels, draft)
-        await unpack(wheels, wanted, draft, most)
-        await asyncio.to_thread(_open_up, draft)
-        await asyncio.to_thread(_publish, draft, folder, wanted.digest)
+        await unpack(wheels, locked, draft, limits)
+        await asyncio.to_thread(_make_readable, draft)
+        await asyncio.to_thread(_publish, draft, folder, locked.digest)
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, True)
     return folder
@@ -242,15 +256,15 @@ def _draft(root: Path) -> Path:
 
 
 def _publish(draft: Path, folder: Path, digest: str) -> None:
-    """Give a finished environment its name. Files that it shares with another one are counted there."""
+    """Give a finished environment its name. Files that it shares with another one count towards the other's size."""
     files = (path.lstat() for path in draft.rglob("*") if path.is_file() and not path.is_symlink())
     shared = sum(file.st_size for file in files if file.st_nlink > 1)
     (draft / ".complete").write_text(json.dumps({"digest": digest, "bytes": size_of(draft) - shared}))
     seals.publish(draft, folder)
 
 
-def _open_up(folder: Path) -> None:
-    """Make everything readable for the account and the container's user, and writable for its owner only."""
+def _make_readable(folder: Path) -> None:
+    """Make every file readable for the account and the container's user, and writable for its owner alone."""
     folder.chmod(0o755)
     for path in folder.rglob("*"):
         if not path.is_symlink():
@@ -260,7 +274,7 @@ def _open_up(folder: Path) -> None:
 async def _uv_with_cache(
     *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> str:
-    """Run uv; where the index does not answer, again with its cache alone. Raise RequirementsError."""
+    """Run uv; if the index does not answer, run it again with its cache alone. Raise RequirementsError."""
     try:
         return await _uv(*arguments, about=about, stdin=stdin, measure=measure)
     except IndexUnreachable as error:

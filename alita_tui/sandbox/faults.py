@@ -17,8 +17,8 @@ from alita_tui.spine.text import one_line
 
 LONGEST = 30.0
 """Seconds for all packages of a draft."""
-_ALIKE = 3
-"""How many names of one fault are shown."""
+_MOST_IDS = 3
+"""How many ids of one fault are shown."""
 
 
 class _Dependency(Value, frozen=True):
@@ -45,7 +45,7 @@ class _Audit(Value, frozen=True):
 
 
 class FaultDatabase:
-    """A `FaultBook` over such a database. Only names and versions are sent; no package is fetched."""
+    """A `FaultBook` of a database with OSV's API. Only names and versions are sent; no package is fetched."""
 
     def __init__(self, url: str, *, seconds: float = LONGEST) -> None:
         """`url` is where the database's `/v1/querybatch` is."""
@@ -53,15 +53,17 @@ class FaultDatabase:
         self._seconds = seconds
 
     async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
-        """Return the known faults of these versions by the packages' labels, within bounded time."""
+        """Return the known faults of these versions by the packages' labels; the time is limited."""
         wheels = [package for package in packages if not package.place]
-        of_npm = [package for package in packages if package.place]
-        if not of_npm:
+        npm_packages = [package for package in packages if package.place]
+        if not npm_packages:
             return await self._faults(wheels)
-        found = await asyncio.gather(self._faults(wheels), npm_faults(self._url, of_npm, self._seconds))
-        if problem := next((one.problem for one in found if one.problem), ""):
+        answers = await asyncio.gather(
+            self._faults(wheels), npm_faults(self._url, npm_packages, self._seconds)
+        )
+        if problem := next((answer.problem for answer in answers if answer.problem), ""):
             return Faults(problem=problem)
-        return Faults(known={label: ids for one in found for label, ids in one.known.items()})
+        return Faults(known={label: ids for answer in answers for label, ids in answer.known.items()})
 
     async def _faults(self, packages: Sequence[LockedPackage]) -> Faults:
         if not packages:
@@ -81,7 +83,7 @@ class FaultDatabase:
         try:
             audit = msgspec.json.decode(output, type=ready(_Audit))
         except msgspec.DecodeError:
-            return Faults(problem=self._why(code, complaints))
+            return Faults(problem=self._problem(code, complaints))
         if (audit.summary.audited_packages, audit.summary.vulnerabilities) != (
             len(packages),
             len(audit.vulnerabilities),
@@ -91,21 +93,21 @@ class FaultDatabase:
             )
         known: dict[str, tuple[str, ...]] = {package.name: () for package in packages}
         for fault in audit.vulnerabilities:
-            names = " = ".join((fault.id, *fault.aliases)[:_ALIKE])
+            names = " = ".join((fault.id, *fault.aliases)[:_MOST_IDS])
             known[fault.dependency.name] = (*known.get(fault.dependency.name, ()), names)
         return Faults(known=known)
 
-    def _why(self, code: int, complaints: str) -> str:
-        """Return in a few words why there is no answer; how a connection failed is a chain of causes in uv's words."""
+    def _problem(self, code: int, complaints: str) -> str:
+        """Return briefly why there is no answer; for a failed connection uv prints a long chain of causes."""
         if "error sending request" in complaints:
             return f"{self._url} is not reachable"
         return one_line(complaints, 300) or f"uv ended with {code} and no explanation"
 
 
 def _project(packages: Sequence[LockedPackage]) -> tempfile.TemporaryDirectory[str]:
-    """Return a folder with a project that is locked to just these packages.
+    """Return a folder with a project that is locked to exactly these packages.
 
-    A path in place of an index keeps uv from asking an index too: only the database is asked.
+    A path in place of an index keeps uv from sending requests to an index: only the database is queried.
     """
     import tomlkit
 

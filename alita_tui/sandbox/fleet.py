@@ -1,7 +1,7 @@
 """All engines that the settings name, as one sandbox with one policy.
 
-A run goes to the engine with the least load for its size. An engine that cannot take it rests for a while and the
-next one is asked; a run that was lost half way is reported, never repeated.
+A run goes to the engine with the least load per processor. An engine that cannot take it is left alone for a while, and
+the next one is tried; a run that was lost half way is reported, never repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class _Load:
-    """What an engine does now, whoever asked for it, and until when it rests."""
+    """The number of an engine's current jobs, from all sessions, and the time until which it is left alone."""
 
     def __init__(self) -> None:
         self.running = 0
@@ -59,7 +59,7 @@ class Fleet:
             raise UsageError("sandbox.engines names no engine.", hint='Write engines = ["local"].')
         self._settings = settings
         self.servers: ServerCalls | None = None
-        """Calls tools of MCP servers; it starts them in this sandbox, so it is set afterwards."""
+        """Calls tools of MCP servers. It starts the servers in this sandbox, so it is set after construction."""
         names = tuple(dict.fromkeys(settings.engines))
         self._members = [
             _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker)) for name in names
@@ -78,7 +78,7 @@ class Fleet:
         return tuple(member.sandbox for member in self._members)
 
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
-        """Return the state of the sandbox; of several engines, what the weakest one enforces."""
+        """Return the state of the sandbox: for several engines, what the weakest one enforces."""
         return together((await self.statuses(fresh=fresh)).values())
 
     async def statuses(self, *, fresh: bool = False) -> dict[str, SandboxStatus]:
@@ -118,7 +118,7 @@ class Fleet:
         return await self._first(lambda engine: engine.open_program(program, progress))
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """End everything that runs on any engine; wait so long for the removal of containers."""
+        """End everything that runs on any engine; wait up to `seconds` for the removal of containers."""
         if self.servers is not None:
             await self.servers.close()
         results = await asyncio.gather(
@@ -128,12 +128,12 @@ class Fleet:
             if error is not None:
                 raise error
 
-    async def warm_up(self, wanted: Limits, progress: Progress) -> None:
+    async def warm_up(self, limits: Limits, progress: Progress) -> None:
         """Fill the pool of the first engine that can. Raise SandboxUnavailable."""
-        await self._first(lambda engine: engine.warm_up(wanted, progress))
+        await self._first(lambda engine: engine.warm_up(limits, progress))
 
     async def inventory(self) -> Inventory:
-        """Return what there is now. Raise SandboxUnavailable when no engine answers."""
+        """Return the current containers, pool and environments. Raise SandboxUnavailable when no engine answers."""
         containers: list[ContainerRow] = []
         environments: dict[str, EnvironmentRow] = {}
         answers = await self._each(lambda engine: engine.overview())
@@ -156,7 +156,7 @@ class Fleet:
         )
 
     async def reap(self) -> tuple[int, int]:
-        """Remove what dead sessions left; return how many containers and folders. Raise SandboxUnavailable."""
+        """Remove what ended sessions left; return how many containers and folders. Raise SandboxUnavailable."""
         counts = (await self._each(lambda engine: engine.reap())).values()
         return sum(containers for containers, _ in counts), sum(folders for _, folders in counts)
 
@@ -165,17 +165,17 @@ class Fleet:
 
         One engine after the other, because the image made here is copied there. An engine that fails keeps its image.
         """
-        failed: dict[str, SandboxUnavailable] = {}
+        errors: dict[str, SandboxUnavailable] = {}
         for engine in self.engines:
             try:
                 await engine.rebuild(progress)
             except SandboxUnavailable as error:
-                failed[engine.name] = error
-        return failed
+                errors[engine.name] = error
+        return errors
 
     async def _first(self, work: Callable[[PodmanSandbox], Awaitable[T]]) -> T:
         """Return what the least loaded engine, or the next that can, returns. Raise SandboxUnavailable."""
-        refused: list[SandboxUnavailable] = []
+        errors: list[SandboxUnavailable] = []
         for member in self._order():
             member.load.running += 1
             try:
@@ -186,16 +186,16 @@ class Fleet:
                 member.load.rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
                 if isinstance(error, EngineLost):
                     raise
-                refused.append(error)
+                errors.append(error)
             else:
                 member.load.rests_until = 0.0
                 return result
             finally:
                 member.load.running -= 1
-        if len(refused) == 1:
-            raise refused[0]
+        if len(errors) == 1:
+            raise errors[0]
         raise SandboxUnavailable(
-            "No engine can take it. " + " | ".join(error.message for error in refused), hint=refused[0].hint
+            "No engine can take it. " + " | ".join(error.message for error in errors), hint=errors[0].hint
         )
 
     def _order(self) -> list[_Member]:

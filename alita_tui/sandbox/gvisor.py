@@ -1,6 +1,6 @@
-"""The profile `gvisor`: a kernel of the container's own, in user space, answers a tool's system calls.
+"""The profile `gvisor`: a separate kernel in user space answers the system calls of each container.
 
-It demands all that the profile `draft` demands, and applies our seccomp profile inside. What gVisor does not show, or
+It requires all that the profile `draft` requires, and applies our seccomp profile inside. What gVisor does not show, or
 shows differently, is handled here. Runtime: https://gvisor.dev/docs/
 """
 
@@ -49,27 +49,27 @@ def filtered(profile: bytes) -> bytes:
     shipped = json.loads(profile)
     allowed = [rule for rule in shipped["syscalls"] if rule["action"] == "SCMP_ACT_ALLOW"]
     remaining = [name for rule in shipped["syscalls"] if rule not in allowed for name in rule["names"]]
-    more = {"names": [*_OTHER_NAMES, *remaining], "action": "SCMP_ACT_ALLOW"}
-    return json.dumps({**shipped, "syscalls": [*allowed, more]}).encode()
+    passed_on = {"names": [*_OTHER_NAMES, *remaining], "action": "SCMP_ACT_ALLOW"}
+    return json.dumps({**shipped, "syscalls": [*allowed, passed_on]}).encode()
 
 
-def outside(made: dict[str, Any], oom_score: int) -> list[str]:
-    """Return what Podman's description shows to be wrong with settings that are invisible inside gVisor."""
-    host = made["HostConfig"]
-    wanted = {
+def outside(inspected: dict[str, Any], oom_score: int) -> list[str]:
+    """Return how settings that are invisible inside gVisor differ from the profile, by Podman's description."""
+    host = inspected["HostConfig"]
+    checks = {
         "network": host.get("NetworkMode") == "none",
         "new privileges": "no-new-privileges" in (host.get("SecurityOpt") or ()),
         "OOM score": int(host.get("OomScoreAdj") or 0) >= oom_score,
     }
-    return [f"Podman made it with another {name}" for name, good in wanted.items() if not good]
+    return [f"Podman made it with another {name}" for name, matches in checks.items() if not matches]
 
 
 def adapted_body(body: dict[str, Any]) -> dict[str, Any]:
     """Return the draft profile's create body, adapted to this profile."""
-    sealed = {
+    shared_memory = {
         "type": "tmpfs",
         "source": "tmpfs",
         "destination": "/dev/shm",  # noqa: S108  # gVisor always makes one, which nothing would limit
         "options": ["ro", "size=4096", "mode=0555", "nosuid", "nodev", "noexec"],
     }
-    return {**body, "oci_runtime": RUNTIME, "mounts": [*body["mounts"], sealed]}
+    return {**body, "oci_runtime": RUNTIME, "mounts": [*body["mounts"], shared_memory]}

@@ -1,4 +1,4 @@
-"""Who runs Podman and where: the person's own account, or an unprivileged one when alita is root."""
+"""The account that runs Podman, and its folders: the person's own, or an unprivileged one when alita is root."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 _NO_PROCESS_LEFT = "podman system migrate"
 """What Podman advises when none of the containers it has on record has a process left."""
 _WRITE = 'umask 022; mkdir -p "${1%/*}" && cat >"$1.new" && mv -f "$1.new" "$1"'
-"""Writes what it is given to the file that its argument names, as a whole or not at all."""
+"""Writes its standard input to the file that its argument names, completely or not at all."""
 
 
 class Host:
@@ -37,7 +37,7 @@ class Host:
     """True when Podman runs on another machine."""
     program = "podman"
     """What has to be installed here."""
-    what = "Podman's service"
+    title = "Podman's service"
     hint = FIX
 
     def __init__(self, settings: EngineSettings) -> None:
@@ -62,7 +62,7 @@ class Host:
 
     @property
     def area(self) -> Path:
-        """Return the folder with what the account reads: environments, the warden, the seccomp profile."""
+        """Return the folder of what the account reads: environments, the warden, the seccomp profile."""
         if self.settings.area:
             return Path(self.settings.area)
         return self.home / "area" if self.as_root else Path(self.settings.cache_dir) / "sandbox"
@@ -109,25 +109,27 @@ class Host:
         """Write a file in the account's home, as the account. Raise SandboxUnavailable."""
         # Not `install /dev/stdin`: newer kernels let no account open a pipe that root made, only read it.
         command = self.command("sh", "-c", _WRITE, "sh", str(path))
-        done = subprocess.run(command, input=text.encode(), cwd="/", capture_output=True)
-        if done.returncode:
-            reason = done.stderr.decode("utf-8", "replace").strip()
+        completed = subprocess.run(command, input=text.encode(), cwd="/", capture_output=True)
+        if completed.returncode:
+            reason = completed.stderr.decode("utf-8", "replace").strip()
             raise SandboxUnavailable(f"The sandbox's file {path} cannot be written: {reason}")
 
     @property
     def environ(self) -> dict[str, str]:
-        """Return Podman's environment variables: paths and proxies, nothing else of ours."""
-        own = {name: os.environ[name] for name in ("PATH", "LANG", "SSL_CERT_FILE") if name in os.environ}
+        """Return Podman's environment variables: paths and proxies, and no other variable of alita's."""
+        variables = {
+            name: os.environ[name] for name in ("PATH", "LANG", "SSL_CERT_FILE") if name in os.environ
+        }
         proxies = {
             name: value
             for name, value in os.environ.items()
             if name.lower() in ("http_proxy", "https_proxy", "no_proxy")
         }
         path = os.pathsep.join(
-            (own.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
+            (variables.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
         )
         return {
-            **own, **proxies, "PATH": path.lstrip(os.pathsep), "HOME": str(self.home),
+            **variables, **proxies, "PATH": path.lstrip(os.pathsep), "HOME": str(self.home),
             "XDG_RUNTIME_DIR": str(self.runtime), "TMPDIR": "/var/tmp",  # noqa: S108  # Podman needs room, and makes private folders
         }  # fmt: skip
 
@@ -170,28 +172,28 @@ class Host:
 
     async def lines(self, *argv: str, seconds: float) -> AsyncIterator[str]:
         """Yield a command's output line by line. Raise SandboxUnavailable when it fails or takes too long."""
-        last: list[str] = []
+        last_lines: list[str] = []
         try:
             async with self.started(*argv) as process, asyncio.timeout(seconds):
                 assert process.stdout is not None
                 async for raw in process.stdout:
                     line = raw.decode("utf-8", "replace").rstrip()
-                    last = [*last[-4:], line]
+                    last_lines = [*last_lines[-4:], line]
                     yield line
                 code = await process.wait()
         except TimeoutError:
             raise SandboxUnavailable(f"{argv[0]} {argv[1]} took longer than {seconds:.0f} s.") from None
         if code:
-            raise SandboxUnavailable(f"{argv[0]} {argv[1]} failed ({code}): {' '.join(last)[-600:]}")
+            raise SandboxUnavailable(f"{argv[0]} {argv[1]} failed ({code}): {' '.join(last_lines)[-600:]}")
 
     async def built(self, result: Path, *argv: str, seconds: float) -> AsyncIterator[str]:
-        """Yield the output of a command that makes a file; nothing of it stays if it fails or alita ends.
+        """Yield the output of a command that makes a file, which is removed if the command fails or alita ends.
 
         Raise SandboxUnavailable.
         """
         source = Path(__file__).with_name("build_supervisor.py").read_text()
         supervised = ("python3", "-I", "-c", source, str(result), *argv)
-        last: list[str] = []
+        last_lines: list[str] = []
         try:
             async with self.started(*supervised, stdin=asyncio.subprocess.PIPE) as process:
                 assert process.stdout is not None
@@ -200,7 +202,7 @@ class Host:
                     async with asyncio.timeout(seconds):
                         async for raw in process.stdout:
                             line = raw.decode("utf-8", "replace").rstrip()
-                            last = [*last[-4:], line]
+                            last_lines = [*last_lines[-4:], line]
                             yield line
                 finally:
                     process.stdin.close()  # if it still runs, it ends everything and cleans up
@@ -209,7 +211,7 @@ class Host:
         except TimeoutError:
             raise SandboxUnavailable(f"{argv[0]} {argv[1]} took longer than {seconds:.0f} s.") from None
         if code:
-            raise SandboxUnavailable(f"{argv[0]} {argv[1]} failed ({code}): {' '.join(last)[-600:]}")
+            raise SandboxUnavailable(f"{argv[0]} {argv[1]} failed ({code}): {' '.join(last_lines)[-600:]}")
 
     async def output(self, *argv: str, seconds: float = 60.0) -> str:
         """Return a command's whole output. Raise SandboxUnavailable."""
@@ -221,17 +223,17 @@ class Host:
         return "\n".join([line async for line in self.lines(*argv, seconds=seconds)])
 
     async def recovered(self, output: str) -> bool:
-        """Make Podman forget containers without processes, if it failed for that; return whether to try again.
+        """Make Podman forget containers without processes, if it failed because of them; return whether to try again.
 
-        After a logout, or a kill of all of a user's processes, Podman still has containers on record as running,
-        finds none of their processes and runs no command but this one
+        After a logout, or once all of a user's processes were killed, Podman has containers on record as running,
+        finds none of their processes and runs no command but `podman system migrate`
         (https://docs.podman.io/en/latest/markdown/podman-system-migrate.1.html).
         """
         if self.elsewhere or _NO_PROCESS_LEFT not in output:
             return False
         # Another alita may have done it meanwhile and may have containers, which `migrate` would stop.
         # `migrate` fails for containers without an exit code, but repairs the others all the same.
-        once = "podman ps --quiet >/dev/null 2>&1 || podman system migrate || true"
-        async for _ in self.lines("flock", str(self.runtime), "sh", "-c", once, seconds=60):
+        repair_once = "podman ps --quiet >/dev/null 2>&1 || podman system migrate || true"
+        async for _ in self.lines("flock", str(self.runtime), "sh", "-c", repair_once, seconds=60):
             pass
         return True

@@ -1,4 +1,4 @@
-"""The folders of the account that runs Podman: short, private, emptied after a boot, out of root's way."""
+"""The folders of the account that runs Podman: short, private, emptied after a boot, apart from root's."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ def check_private(folder: Path, uid: int) -> None:
     raise SandboxUnavailable(f"The runtime folder {folder} is not yours alone, so it is not used.", hint=hint)
 
 
-def _read_small(path: Path, otherwise: str = "") -> str:
-    """Return the first 100 bytes of a file of somebody else; follow no link, wait for no pipe."""
+def _read_small(path: Path, default: str = "") -> str:
+    """Return the first 100 bytes of a file that another account may have made; follow no link, wait for no pipe."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return otherwise
+        return default
     try:
         return os.read(fd, 100).decode("ascii", "replace")
     except OSError:
-        return otherwise
+        return default
     finally:
         os.close(fd)
 
 
 def forget_an_earlier_boot(runtime: Path, marker: Path, remove: Callable[[Path], None]) -> None:
-    """Empty a runtime folder that outlived its boot; Podman relies on the system's own being lost with it.
+    """Empty a runtime folder of an earlier boot; Podman expects that a boot empties its runtime folder.
 
-    `marker` holds the id of the boot. The recorded pause process is forgotten too, when its number now belongs to
-    another program.
+    `marker` holds the id of the boot. The recorded pause process is forgotten too, if its pid now belongs to another
+    program.
     """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text()
     pause = runtime / "libpod" / "tmp" / "pause.pid"
@@ -80,20 +80,20 @@ def forget_an_earlier_boot(runtime: Path, marker: Path, remove: Callable[[Path],
 
 
 def divide_home(home: Path, uid: int, gid: int) -> None:
-    """Make an account's home root's own, with folders for what the account has to write.
+    """Make root the owner of an account's home, with folders for what the account has to write.
 
     Root keeps environments and the warden there. If the home were the account's, code that escaped a container
     could replace a folder by a link, and root would follow it. Raise SandboxUnavailable.
     """
-    inside = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    home_fd = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        os.fchown(inside, 0, 0)
-        os.fchmod(inside, 0o755)
+        os.fchown(home_fd, 0, 0)
+        os.fchmod(home_fd, 0o755)
         for name in (*_ACCOUNTS_OWN, "area"):
             with suppress(FileExistsError):
-                os.mkdir(name, 0o755 if name == "area" else 0o700, dir_fd=inside)
+                os.mkdir(name, 0o755 if name == "area" else 0o700, dir_fd=home_fd)
             try:
-                folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=inside)
+                folder_fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=home_fd)
             except NotADirectoryError:
                 raise SandboxUnavailable(
                     f"{home / name} is a link or a file where a folder has to be; nothing was changed.",
@@ -101,16 +101,16 @@ def divide_home(home: Path, uid: int, gid: int) -> None:
                 ) from None
             try:
                 if name != "area":
-                    os.fchown(folder, uid, gid)
-                elif os.fstat(folder).st_uid != 0:
+                    os.fchown(folder_fd, uid, gid)
+                elif os.fstat(folder_fd).st_uid != 0:
                     raise SandboxUnavailable(
                         f"{home / name} was not made by root, so nothing in it is believed.",
                         hint=f"Remove it; alita makes it anew: rm -r {home / name}",
                     )
             finally:
-                os.close(folder)
+                os.close(folder_fd)
     finally:
-        os.close(inside)
+        os.close(home_fd)
 
 
 def check_socket_path(path: Path) -> None:

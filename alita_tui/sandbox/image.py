@@ -1,4 +1,4 @@
-"""Images, with a browser or without: the present one, else pulled, else imported, else built from packages."""
+"""The images of containers, with or without a browser: present, else pulled, imported or built from packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PYTHON = ("python3", "ca-certificates")
 class Recipe(Value, frozen=True):
     """Where an image comes from."""
 
-    what: str
+    title: str
     """For people."""
     tag: str
     """Its name once it is present, whatever its source."""
@@ -43,7 +43,7 @@ Way = Callable[[Host, Recipe, Progress], Awaitable[None]]
 def base(settings: EngineSettings) -> Recipe:
     """Return the image that containers start from."""
     return Recipe(
-        what="base image",
+        title="base image",
         tag=settings.tag,
         references=settings.images if settings.pull else (),
         tar=settings.image_tar,
@@ -55,7 +55,7 @@ def base(settings: EngineSettings) -> Recipe:
 def with_browser(settings: EngineSettings) -> Recipe:
     """Return the image that containers of tools with the capability `browser` start from."""
     return Recipe(
-        what="browser image",
+        title="browser image",
         tag=settings.browser_tag,
         references=settings.browser_images if settings.pull else (),
         tar=settings.browser_tar,
@@ -72,7 +72,7 @@ class Base(Value, frozen=True):
     origin: str
     """`pulled`, `imported` or `built from distribution packages`."""
     created: float = 0.0
-    """When it was made, in seconds since 1970; 0 where Podman does not say."""
+    """Time of its creation in seconds since 1970; 0 where Podman does not say."""
 
 
 async def present(host: Host, recipe: Recipe | None = None) -> Base | None:
@@ -88,34 +88,34 @@ async def present(host: Host, recipe: Recipe | None = None) -> Base | None:
 
 
 async def ensure(host: Host, progress: Progress, recipe: Recipe | None = None) -> Base:
-    """Return the image, made first if it is missing. Raise SandboxUnavailable that lists what was tried."""
+    """Return the image, built first if it is missing. Raise SandboxUnavailable that lists the attempts."""
     return await present(host, recipe) or await rebuild(host, progress, recipe)
 
 
 async def rebuild(host: Host, progress: Progress, recipe: Recipe | None = None) -> Base:
-    """Make the image anew and return it; the present one keeps its name until then.
+    """Build the image again and return it; the present one keeps its name until then.
 
-    Raise SandboxUnavailable that lists what was tried.
+    Raise SandboxUnavailable that lists the attempts.
     """
     recipe = recipe or base(host.settings)
-    before = await present(host, recipe)
-    if before is not None:
-        _record_origin(host, before)
-    tried: list[str] = []
-    for what, origin, make in _ways(host, recipe):
+    previous = await present(host, recipe)
+    if previous is not None:
+        _record_origin(host, previous)
+    failures: list[str] = []
+    for title, origin, make_image in _ways(host, recipe):
         try:
-            await make(host, recipe, progress)
+            await make_image(host, recipe, progress)
         except SandboxUnavailable as error:
-            tried.append(f"{what}: {error.message}")
+            failures.append(f"{title}: {error.message}")
             continue
-        made = await present(host, recipe)
-        if made is not None:
-            made = msgspec.structs.replace(made, origin=origin)
-            _record_origin(host, made)
+        image = await present(host, recipe)
+        if image is not None:
+            image = msgspec.structs.replace(image, origin=origin)
+            _record_origin(host, image)
             await forget(host)
-            return made
+            return image
     raise SandboxUnavailable(
-        f"No {recipe.what} for the sandbox could be had. " + " | ".join(tried), hint=recipe.hint
+        f"No {recipe.title} for the sandbox could be obtained. " + " | ".join(failures), hint=recipe.hint
     )
 
 
@@ -165,10 +165,10 @@ async def _build(host: Host, recipe: Recipe, progress: Progress) -> None:
     if not suite:
         raise SandboxUnavailable("this is no distribution that mmdebstrap can build from")
     host.prepare()
-    tar = host.runtime / f"{recipe.what.replace(' ', '-')}.tar"
+    tar = host.runtime / f"{recipe.title.replace(' ', '-')}.tar"
     steps = ("running apt-get update", "downloading", "extracting", "installing essential", "installing remaining",
              "cleaning", "creating tarball", "success")  # fmt: skip
-    title = f"Building the {recipe.what} from {suite} packages"
+    title = f"Building the {recipe.title} from {suite} packages"
     progress(title, 0, len(steps) + 1, "starting")
     command = (
         "mmdebstrap", "--mode=unshare", "--variant=minbase", f"--include={','.join(recipe.packages)}",
@@ -176,9 +176,9 @@ async def _build(host: Host, recipe: Recipe, progress: Progress) -> None:
     )  # fmt: skip
     try:
         async for line in host.built(tar, *command, seconds=host.settings.build_seconds):
-            done = next((n for n, step in enumerate(steps, 1) if step in line), 0)
-            if done:
-                progress(title, done, len(steps) + 1, re.sub(r"^I: ", "", line)[:80])
+            step_number = next((n for n, step in enumerate(steps, 1) if step in line), 0)
+            if step_number:
+                progress(title, step_number, len(steps) + 1, re.sub(r"^I: ", "", line)[:80])
         progress(title, len(steps), len(steps) + 1, "importing it")
         await host.output("podman", "import", str(tar), recipe.tag, seconds=host.settings.build_seconds)
     finally:

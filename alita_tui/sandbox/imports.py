@@ -1,4 +1,4 @@
-"""Finds the work that can be done before a job comes: imports, or starting another language's program. Pure."""
+"""Finds the work that can be done before a job arrives: imports, or starting another language's program. Pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _NEVER = frozenset({"antigravity", "this", "__main__", "__future__"})
 
 
 def ahead(job: Job, *, packages: bool) -> frozenset[str]:
-    """Return what can be done ahead for jobs like this one: its imports, or `start:LANGUAGE` where a program waits.
+    """Return what can be done ahead for jobs like this one: its imports, or `start:LANGUAGE` for a waiting program.
 
-    What a program reads of its surroundings when it starts is only known with the job where anything is granted.
+    A job that is granted anything has its program started with it: the grants set the program's environment variables.
     """
     if job.language == "python":
         return imports_of(job.code, packages=packages)
     start = runtime_of(job.language).start
-    waits = start is not None and start.kept and job.what == "run" and job.capabilities.none
-    return frozenset((f"start:{job.language}",)) if waits else frozenset()
+    starts_ahead = start is not None and start.kept and job.what == "run" and job.capabilities.none
+    return frozenset((f"start:{job.language}",)) if starts_ahead else frozenset()
 
 
-def started_ahead(what: frozenset[str]) -> str:
+def started_ahead(work: frozenset[str]) -> str:
     """Return the language whose program is started ahead; empty for none."""
-    return next((language for language in LANGUAGES if f"start:{language}" in what), "")
+    return next((language for language in LANGUAGES if f"start:{language}" in work), "")
 
 
 @lru_cache(maxsize=64)  # a tool is called again and again
@@ -43,12 +43,12 @@ def imports_of(code: str, *, packages: bool) -> frozenset[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names.add(node.module)
-    good = {
+    importable = {
         name
         for name in names - _NEVER
         if (packages or name.partition(".")[0] in sys.stdlib_module_names) and name.isascii()
     }
-    return frozenset(sorted(good)[:_MOST])
+    return frozenset(sorted(importable)[:_MOST])
 
 
 def is_tool(code: str) -> bool:

@@ -15,14 +15,14 @@ _UNPACKED_TWICE = 2
 
 
 class InstallLimits(Value, frozen=True):
-    """How much one environment may take."""
+    """How much disk space one environment may take."""
 
     bytes: int = 1 << 30
     files: int = 60_000
     hint: str = "`alita config set sandbox.environment_mb N` allows more."
 
     def exceeded(self, *folders: Path) -> str:
-        """Return which limit one of these folders exceeds; an empty string if none does."""
+        """Return the limit that one of these folders exceeds; an empty string if none does."""
         for folder in folders:
             size = files = 0
             for entry in below(folder):
@@ -47,8 +47,8 @@ class InstallWatch:
         self._before = set(cache.glob(".tmp*"))
 
     def look(self, process: int) -> str:
-        """Return which limit uv, by its process id, has exceeded so far; an empty string if none."""
-        if written(process) > self._limits.bytes * _UNPACKED_TWICE:
+        """Return the limit that uv with this process id has exceeded; an empty string if none."""
+        if bytes_written(process) > self._limits.bytes * _UNPACKED_TWICE:
             return f"it wrote more than {self._limits.bytes >> 20:,} MB"
         return self._limits.exceeded(self._target, *self._unpacked())
 
@@ -64,16 +64,16 @@ class InstallWatch:
 
 def below(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Yield every entry below a folder; links are not followed."""
-    rest = [str(folder)]
-    while rest:
-        with suppress(OSError), os.scandir(rest.pop()) as entries:
+    folders = [str(folder)]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:
                 yield entry
                 if entry.is_dir(follow_symlinks=False):
-                    rest.append(entry.path)
+                    folders.append(entry.path)
 
 
-def written(process: int) -> int:
+def bytes_written(process: int) -> int:
     """Return the bytes that a process wrote so far (proc(5), `wchar`); 0 where that is unknown."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path(f"/proc/{process}/io").read_text().splitlines():
@@ -82,7 +82,7 @@ def written(process: int) -> int:
     return 0
 
 
-def resident(process: int) -> int:
+def resident_bytes(process: int) -> int:
     """Return the bytes of memory that a process takes (proc(5), `statm`); 0 where that is unknown."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

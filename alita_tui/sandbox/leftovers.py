@@ -1,8 +1,8 @@
 """Finds and ends the processes of containers that Podman has lost, by the container's id, name or mounts.
 
-When Podman's service, conmon or the runtime is killed half way, what the others of them started stays, and Podman lists
-no container for it, or one that never ran. conmon and the runtime name the container in their command line; a
-container's first process that was never started (`runc init`) names it in its environment.
+When Podman's service, conmon or the runtime is killed half way, the processes that the others started stay, and Podman
+lists no container for them, or one that never ran. conmon and the runtime have the container in their command line; a
+container's first process that was never started (`runc init`) has it in its environment.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class _Process:
         words = _read(pid, "cmdline").split(b"\0")
         self.words = [word.decode("utf-8", "replace") for word in words if word]
         self.program = Path(self.words[0]).name if self.words else ""
-        self.waits = self.words[1:] == ["init"] and self.program in _RUNTIMES
+        self.unstarted = self.words[1:] == ["init"] and self.program in _RUNTIMES
         """True for a container's first process that was not started yet."""
-        environ = _read(pid, "environ").split(b"\0") if self.waits else []
+        environ = _read(pid, "environ").split(b"\0") if self.unstarted else []
         folder = next((variable for variable in environ if variable.startswith(_STATE)), b"")
         self.container = folder.rpartition(b"/")[2].decode("utf-8", "replace")
 
-    def of(self, containers: Collection[str]) -> bool:
-        if self.waits:
+    def belongs_to(self, containers: Collection[str]) -> bool:
+        if self.unstarted:
             return self.container in containers
         if self.program not in _WATCHERS and not self.program.startswith(_RUNTIMES):
             return False
@@ -54,7 +54,7 @@ class _Process:
         )
 
     @property
-    def named(self) -> tuple[str, str]:
+    def watched_container(self) -> tuple[str, str]:
         """Return owner and id of the container that a conmon watches, by the name that alita gave it."""
         for word in self.words if self.program in _WATCHERS else ():
             if name := _OWN.fullmatch(word):
@@ -64,9 +64,11 @@ class _Process:
 
 def stuck(container: str) -> bool:
     """Return whether a container waits to be started and no runtime is left to start it."""
-    own = [process for process in map(_Process, table()) if process.of((container,))]
-    starters = [process for process in own if process.program.startswith(_RUNTIMES) and not process.waits]
-    return any(process.waits for process in own) and not starters
+    processes = [process for process in map(_Process, table()) if process.belongs_to((container,))]
+    starters = [
+        process for process in processes if process.program.startswith(_RUNTIMES) and not process.unstarted
+    ]
+    return any(process.unstarted for process in processes) and not starters
 
 
 def end(containers: Collection[str]) -> int:
@@ -78,15 +80,17 @@ def end(containers: Collection[str]) -> int:
     began = time.monotonic()
     while containers and time.monotonic() - began < _END_SECONDS:
         living = table()
-        members = {process.pid: process for process in map(_Process, living) if process.of(containers)}
+        members = {
+            process.pid: process for process in map(_Process, living) if process.belongs_to(containers)
+        }
         watchers = {pid for pid, process in members.items() if process.program in _WATCHERS}
-        every = set(members).union(*(below(pid, living, spared=("podman",)) for pid in members))
-        if not every:
+        all_pids = set(members).union(*(below(pid, living, spared=("podman",)) for pid in members))
+        if not all_pids:
             break
-        for pid in every if time.monotonic() - began > _NOTE_SECONDS else every - watchers:
+        for pid in all_pids if time.monotonic() - began > _NOTE_SECONDS else all_pids - watchers:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        ended |= every
+        ended |= all_pids
         time.sleep(0.02)
     return len(ended)
 
@@ -95,12 +99,12 @@ def lost(alive: Callable[[str], bool]) -> set[str]:
     """Return the containers with processes here whose alita is gone, whether Podman lists them or not."""
     living = table()
     processes = [_Process(pid) for pid in living]
-    names = (process.named for process in processes)
+    names = (process.watched_container for process in processes)
     lost_ids = {container for owner, container in names if owner and not alive(owner)}
     starters = {process.pid for process in processes if process.program.startswith((*_WATCHERS, *_RUNTIMES))}
     for process in processes:  # without a parent that would start it
         parent = living[process.pid][0]
-        if process.waits and process.container and parent not in starters and _has_warden(process.pid):
+        if process.unstarted and process.container and parent not in starters and _has_warden(process.pid):
             lost_ids.add(process.container)
     return lost_ids - {""}
 
@@ -111,7 +115,7 @@ def _has_warden(pid: int) -> bool:
     return any(line.split()[4:5] in ([b"/warden.pyz"], [b"/warden"]) for line in lines)
 
 
-def _read(pid: int, what: str) -> bytes:
+def _read(pid: int, name: str) -> bytes:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/{what}").read_bytes()
+        return Path(f"/proc/{pid}/{name}").read_bytes()
     return b""

@@ -1,4 +1,4 @@
-"""Which mechanism enforces each limit on this machine: tried in containers, and recorded until something changes.
+"""The mechanism that enforces each limit on this machine: measured in containers, recorded until something changes.
 
 Documentation: https://docs.kernel.org/admin-guide/cgroup-v2.html, getrlimit(2), seccomp(2).
 """
@@ -166,9 +166,9 @@ class Probe:
 
 
 def _network(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
-    refused, there = observed.get("refused", []), observed.get("interfaces", [])
-    text = f"{', '.join(sorted(set(refused)))}; interfaces: {', '.join(there)}"
-    return text, len(refused) == 2 and there == ["lo"]
+    refused, interfaces = observed.get("refused", []), observed.get("interfaces", [])
+    text = f"{', '.join(sorted(set(refused)))}; interfaces: {', '.join(interfaces)}"
+    return text, len(refused) == 2 and interfaces == ["lo"]
 
 
 def _files(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
@@ -185,18 +185,18 @@ def _privileges(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
     return text, none and refused
 
 
-def _refusals(of_what: str) -> Judge:
+def _refusals(attempts: str) -> Judge:
     def judge(_: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
         refused, tried = observed.get("refused", 0), observed.get("tried", -1)
-        return f"{refused} of {tried} {of_what} refused", refused == tried
+        return f"{refused} of {tried} {attempts} refused", refused == tried
 
     return judge
 
 
 def _memory(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
-    at, most = report.peak_memory_bytes / _MB, LIMITS.memory_bytes / _MB
-    held = "memory" in report.limits_hit
-    return f"{'ended' if held else 'not ended'} at {at:.0f} MB, the limit being {most:.0f} MB", held
+    peak, limit = report.peak_memory_bytes / _MB, LIMITS.memory_bytes / _MB
+    ended = "memory" in report.limits_hit
+    return f"{'ended' if ended else 'not ended'} at {peak:.0f} MB, the limit being {limit:.0f} MB", ended
 
 
 def _processes(report: RunReport, observed: dict[str, Any]) -> tuple[str, bool]:
@@ -278,10 +278,10 @@ _CONTROLS = {"memory": "memory.max", "pids": "pids.max", "cpu": "cpu.max"}
 
 
 async def measure(run: Run, controllers: Collection[str], profile: str = "draft") -> tuple[Enforcement, ...]:
-    """Try every limit; return what enforces it. `controllers` are those of cgroup v2 delegated to alita."""
+    """Measure every limit; return what enforces it. `controllers` are those of cgroup v2 delegated to alita."""
     own_kernel = _GVISOR if profile == "gvisor" else {}
 
-    async def tried(probe: Probe) -> Enforcement:
+    async def measured(probe: Probe) -> Enforcement:
         job = Job(run_id="limits", module="limit_probe", code=probe.code, limits=probe.limits)
         report = await run(job)
         text, held = probe.judge(report, report.result if isinstance(report.result, dict) else {})
@@ -294,21 +294,23 @@ async def measure(run: Run, controllers: Collection[str], profile: str = "draft"
             strong=held and (delegated or not probe.needs_controller),
         )
 
-    rows = await asyncio.gather(*map(tried, PROBES))
-    share = "cpu" in controllers
-    shared = Enforcement(
-        resource="cpu share", mechanism="cgroup v2 cpu.max" if share else "low priority only", strong=share
+    rows = await asyncio.gather(*map(measured, PROBES))
+    cpu_limited = "cpu" in controllers
+    cpu_row = Enforcement(
+        resource="cpu share",
+        mechanism="cgroup v2 cpu.max" if cpu_limited else "low priority only",
+        strong=cpu_limited,
     )
-    first = (_KERNELS,) if profile == "gvisor" else ()
+    kernel_rows = (_KERNELS,) if profile == "gvisor" else ()
     return (
-        *first,
+        *kernel_rows,
         *rows,
-        shared,
+        cpu_row,
         Enforcement(resource="disk bandwidth", mechanism="not limited", strong=False),
     )
 
 
-async def known(
+async def recorded(
     folder: Path,
     key: Sequence[str],
     run: Run,
@@ -317,7 +319,7 @@ async def known(
     fresh: bool,
     profile: str = "draft",
 ) -> tuple[Enforcement, ...]:
-    """Return the recorded rows for this key; measured now where there are none, or with `fresh`."""
+    """Return the rows that are recorded for this key; measure them if there are none, or with `fresh`."""
     record = folder / f"limits-{digest_of(profile, *key)[:16]}.json"
     if not fresh:
         with suppress(OSError, msgspec.DecodeError):

@@ -1,7 +1,7 @@
 """The host's own watch over a container's memory, in case the warden inside gets no processor time.
 
-The warden looks closer and more often, and stops a run at its limit. The host ends the whole container of a run that is
-far beyond it. Containers on other machines cannot be watched from here.
+The warden measures more precisely and more often, and stops a run at its limit. The host ends the whole container of a
+run that is far beyond it. Containers on other machines cannot be watched from here.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-from alita_tui.sandbox.warden.watch import held
+from alita_tui.sandbox.warden.watch import bytes_held
 from alita_tui.spine.ports.sandbox import Limits
 
-_EVERY_SECONDS = 0.25
-_TIMES = 1.25
-_BESIDE = 128 << 20
+_INTERVAL_SECONDS = 0.25
+_TOLERANCE = 1.25
+_OVERHEAD_BYTES = 128 << 20
 """Room for the warden and for gVisor's kernel."""
 
 
-def most(limits: Limits) -> int:
-    """Return the bytes at which the host ends a run itself."""
-    return int(limits.memory_bytes * _TIMES) + limits.scratch_bytes + _BESIDE
+def limit_bytes(limits: Limits) -> int:
+    """Return the bytes of memory at which the host ends a run itself."""
+    return int(limits.memory_bytes * _TOLERANCE) + limits.scratch_bytes + _OVERHEAD_BYTES
 
 
 async def beyond(pid: int, limits: Limits) -> int:
-    """Wait until a process and its descendants hold far too much memory; return how much."""
+    """Wait until a process and its descendants hold far too much memory; return how many bytes."""
     while True:
-        await asyncio.sleep(_EVERY_SECONDS)
+        await asyncio.sleep(_INTERVAL_SECONDS)
         pids = family(pid)
-        if sum(held(str(member), "status", b"Rss") for member in pids) > most(limits):
-            # `status` counts pages that forks share once for each: look closer.
-            total = sum(held(str(member), "smaps_rollup", b"Pss_") for member in pids)
-            if total > most(limits):
+        if sum(bytes_held(str(member), "status", b"Rss") for member in pids) > limit_bytes(limits):
+            # `status` counts a page that forks share once for each of them: measure precisely.
+            total = sum(bytes_held(str(member), "smaps_rollup", b"Pss_") for member in pids)
+            if total > limit_bytes(limits):
                 return total
 
 

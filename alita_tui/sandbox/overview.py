@@ -1,4 +1,4 @@
-"""The sandbox's inventory: containers of every alita, installed environments, and clearing those away."""
+"""The sandbox's inventory: containers of every alita, installed environments, and the removal of old environments."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def environment_rows(root: Path) -> tuple[EnvironmentRow, ...]:
     for folder in root.iterdir() if root.is_dir() else ():
         with suppress(OSError):
             stamp = folder / ".complete"
-            used = stamp.stat().st_mtime
+            used_at = stamp.stat().st_mtime
             rows.append(
                 EnvironmentRow(
                     environment=folder.name[:12],
                     packages=_packages(folder),
                     size=_size(folder, stamp),
-                    used_at=used,
+                    used_at=used_at,
                 )
             )
     return tuple(sorted(rows, key=lambda row: -row.used_at))
@@ -60,12 +60,12 @@ def environment_rows(root: Path) -> tuple[EnvironmentRow, ...]:
 def _packages(folder: Path) -> tuple[str, ...]:
     names = (path.name.removesuffix(".dist-info") for path in folder.glob("*.dist-info"))
     modules = folder / "node_modules"
-    of_npm = (
+    npm_packages = (
         f"{NPM}{path.parent.relative_to(modules)}"
         for depth in ("*", "@*/*")
         for path in modules.glob(f"{depth}/package.json")
     )
-    return (*sorted(name.replace("-", " ", 1) for name in names), *sorted(of_npm))
+    return (*sorted(name.replace("-", " ", 1) for name in names), *sorted(npm_packages))
 
 
 def _size(folder: Path, stamp: Path) -> int:
@@ -87,22 +87,22 @@ def hold(folder: Path) -> int:
     return stamp
 
 
-class Held(dict[Path, int]):
+class HeldEnvironments(dict[Path, int]):
     """Environments that this process keeps from being removed, each with a descriptor."""
 
     def hold(self, folder: Path) -> None:
-        """Hold an environment, unless it is held already."""
+        """Lock an environment against removal, unless it is locked already."""
         if folder not in self:
             self[folder] = hold(folder)
 
     def set_aside(self, folder: Path) -> None:
-        """Hold a changed environment no longer, and set it aside."""
+        """Release a changed environment, and set it aside."""
         if folder in self:
             os.close(self.pop(folder))
         seals.set_aside(folder)
 
     def close(self) -> None:
-        """Let all of them go."""
+        """Release all of them."""
         while self:
             os.close(self.popitem()[1])
 

@@ -1,4 +1,4 @@
-"""Who made a container or a folder: this machine and this process, so that others can tell whether they live."""
+"""Labels of the machine and process that made a container or a folder, to tell whether that still runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def machine() -> str:
-    """Return a label of this machine, as an engine may be shared with others."""
+    """Return a label of this machine; several machines may use one engine."""
     try:
         name = Path("/etc/machine-id").read_text().strip()
     except OSError:
@@ -23,9 +23,9 @@ def me() -> str:
 
 
 def alive(owner: str) -> bool:
-    """Return whether the process with this label lives."""
-    pid, started, *_ = (*owner.split("."), "", "")
-    return pid.isdigit() and bool(started) and _start_time(int(pid)) == started
+    """Return whether the process with this label still runs."""
+    pid, start_time, *_ = (*owner.split("."), "", "")
+    return pid.isdigit() and bool(start_time) and _start_time(int(pid)) == start_time
 
 
 def orphaned(labels: Mapping[str, str]) -> bool:

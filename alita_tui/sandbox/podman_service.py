@@ -1,7 +1,7 @@
 """Podman's REST service: started and ended with alita, and the requests to it.
 
-podman-py does what it does right (images, versions, listing). It drops security options, cannot attach and
-cannot hand over a hijacked connection, so creating, attaching and starting is done here.
+podman-py does images, versions and listing. It drops security options, cannot attach and cannot pass on a hijacked
+connection, so containers are created, attached to and started here.
 API: https://docs.podman.io/en/latest/_static/api.html
 """
 
@@ -25,12 +25,12 @@ from alita_tui.spine.errors import SandboxUnavailable
 
 _IDLE_SECONDS = 60
 """The service ends by itself after this long without a connection, should its supervisor be killed."""
-_START_LOOKS = 500
+_START_CHECKS = 500
 _PING_SECONDS = 5.0
 _PIECE = 1 << 20
 _REPEATABLE = ("GET", "HEAD", "DELETE")
 RETRY_SECONDS = (0.1, 0.5)
-"""Pauses before a request is repeated: a service that was killed may accept connections a moment longer."""
+"""Pauses in seconds before a request is repeated: a killed service may accept connections a moment longer."""
 _unattended: list[subprocess.Popen[bytes]] = []
 """Supervisors that still clean up; alita does not wait for them."""
 
@@ -64,7 +64,7 @@ class PodmanService:
     async def request(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request; return the parsed answer or None. Raise RestError, SandboxUnavailable.
 
-        Where the service went away, a request that may be repeated is sent again, to its successor.
+        If the service is lost, a request that may be repeated is sent again, to its successor.
         """
         for pause in RETRY_SECONDS if method in _REPEATABLE else ():
             try:
@@ -151,23 +151,25 @@ class PodmanService:
                     f"No Podman service answers at {self.socket}.",
                     hint="Start it, or unset sandbox.socket so that alita starts its own.",
                 )
-            await self._let_go()
+            await self._end_supervisor()
             self.socket.unlink(missing_ok=True)
             self._host.prepare()
             output = await self._serve()
-            if output is not None and (await self._host.recovered(" ".join(output)) or self._ended):
-                await self._let_go()
+            if output is not None and (
+                await self._host.recovered(" ".join(output)) or self._supervisor_ended
+            ):
+                await self._end_supervisor()
                 output = await self._serve()
             if output is not None:
                 raise SandboxUnavailable(
-                    f"{self._host.what} does not start: {' '.join(output)[-400:] or 'no answer'}",
+                    f"{self._host.title} does not start: {' '.join(output)[-400:] or 'no answer'}",
                     hint=self._host.hint,
                 )
 
     async def _serve(self) -> list[str] | None:
         """Start the service and wait until it answers; return None then, else its output."""
         output = await self._start(*await self._host.serving(self.socket, _IDLE_SECONDS))
-        for _ in range(_START_LOOKS):
+        for _ in range(_START_CHECKS):
             if await self.answers():
                 return None
             if self._reading is None or self._reading.done():
@@ -176,12 +178,12 @@ class PodmanService:
         return output
 
     @property
-    def _ended(self) -> bool:
+    def _supervisor_ended(self) -> bool:
         """Return whether supervisor and service have ended, as after a kill of either."""
         return not self._host.elsewhere and (self._reading is None or self._reading.done())
 
     def _supervise(self, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        """Start a supervisor, not as asyncio starts processes: the end of the loop would kill it."""
+        """Start a supervisor without asyncio, which would kill it when the event loop ends."""
         program = str(Path(__file__).with_name("podman_supervisor.py"))
         return subprocess.Popen(
             [sys.executable, "-I", "-S", program, str(self.socket), self.owner, *command],
@@ -217,9 +219,9 @@ class PodmanService:
                     self._reading.cancel()
                     await asyncio.wait((self._reading,))
                     self._reading = None
-        await self._let_go()
+        await self._end_supervisor()
 
-    async def _let_go(self) -> None:
+    async def _end_supervisor(self) -> None:
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None and supervisor.stdin is not None:
             with suppress(OSError):

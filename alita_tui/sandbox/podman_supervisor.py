@@ -2,7 +2,7 @@
 
     podman_supervisor.py SOCKET OWNER [COMMAND...]
 
-Its standard input is a pipe that only alita holds: it closes when alita ends, however that happens. The supervisor
+Its standard input is a pipe that only alita holds open: it closes when alita ends, however that happens. The supervisor
 then removes every container of that owner through the service, and ends the service and itself; a byte on the pipe
 says that there is nothing to remove. It keeps one connection open, so that a service that ends when it is idle
 does so only once the supervisor is gone. It reads the service's output itself, as a service that writes to a pipe
@@ -48,33 +48,36 @@ def connect(path: str) -> socket.socket | None:
     return connection
 
 
-def ask(path: str, method: str, where: str) -> Any:
+def ask(path: str, method: str, target: str) -> Any:
     """Send a request; return the parsed answer, or None when there is none that can be read."""
     connection = connect(path)
     if connection is None:
         return None
     with connection:
-        connection.sendall(f"{method} {_API}{where} HTTP/1.0\r\nHost: podman\r\n\r\n".encode())
-        data = b""
+        connection.sendall(f"{method} {_API}{target} HTTP/1.0\r\nHost: podman\r\n\r\n".encode())
+        response = b""
         with suppress(OSError):
             while piece := connection.recv(65536):
-                data += piece
+                response += piece
     with suppress(ValueError):
-        return json.loads(data.partition(b"\r\n\r\n")[2])
+        return json.loads(response.partition(b"\r\n\r\n")[2])
     return None
 
 
 def clear(path: str, owner: str) -> None:
-    """Remove the owner's containers until none is left, looking twice, as one may just be created."""
+    """Remove the owner's containers until two lists in a row are empty, as one may just be being created."""
     filters = quote(json.dumps({"label": ["alita.service=" + owner]}))
     deadline = time.monotonic() + _CLEAR_SECONDS
-    empty = 0
-    while empty < 2 and time.monotonic() < deadline:
+    empty_answers = 0
+    while empty_answers < 2 and time.monotonic() < deadline:
         containers = ask(path, "GET", f"/containers/json?all=true&filters={filters}")
         if containers is None and connect(path) is None:
             return
-        empty = 0 if containers else empty + 1
-        targets = [f"/containers/{each['Id']}?force=true&timeout=0&ignore=true" for each in containers or ()]
+        empty_answers = 0 if containers else empty_answers + 1
+        targets = [
+            f"/containers/{container['Id']}?force=true&timeout=0&ignore=true"
+            for container in containers or ()
+        ]
         threads = [threading.Thread(target=ask, args=(path, "DELETE", target)) for target in targets]
         for thread in threads:
             thread.start()
@@ -83,8 +86,8 @@ def clear(path: str, owner: str) -> None:
         time.sleep(0.02)
 
 
-def collect(*_: object) -> None:
-    """Reap every child that ended: Podman's helpers become ours when their parent ends."""
+def reap_children(*_: object) -> None:
+    """Reap every child that ended; Podman's helpers become our children when their parent ends."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -104,30 +107,30 @@ def table() -> dict[int, tuple[int, str]]:
 
 
 def below(top: int, living: dict[int, tuple[int, str]], *, spared: tuple[str, ...] = ()) -> set[int]:
-    """Return all descendants of a process; those with a spared name are left out, and what is below them too."""
+    """Return all descendants of a process without those with a spared name, and without their descendants."""
     descendants: set[int] = set()
-    todo = [top]
-    while todo:
-        parent_pid = todo.pop()
+    waiting = [top]
+    while waiting:
+        parent_pid = waiting.pop()
         children = [
             pid for pid, (parent, name) in living.items() if parent == parent_pid and name not in spared
         ]
         descendants.update(children)
-        todo += children
+        waiting += children
     return descendants
 
 
 def sweep() -> None:
-    """Kill what the service left below us: what runs in containers first, so that conmon can record its end."""
-    mine, deadline = os.getpid(), time.monotonic() + _NOTE_SECONDS
-    while rest := below(mine, living := table()):
-        tools = below(mine, living, spared=("podman", "conmon"))
-        for watcher in (pid for pid in rest if living[pid][1] == "conmon"):
-            tools |= below(watcher, living, spared=("podman",))
-        for pid in tools if time.monotonic() < deadline else rest:
+    """Kill the processes that the service left: those in containers first, so that conmon can record their end."""
+    own_pid, deadline = os.getpid(), time.monotonic() + _NOTE_SECONDS
+    while descendants := below(own_pid, living := table()):
+        inside = below(own_pid, living, spared=("podman", "conmon"))
+        for watcher in (pid for pid in descendants if living[pid][1] == "conmon"):
+            inside |= below(watcher, living, spared=("podman",))
+        for pid in inside if time.monotonic() < deadline else descendants:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        collect()
+        reap_children()
         time.sleep(0.02)
         if time.monotonic() > deadline + _NOTE_SECONDS:
             return
@@ -150,10 +153,10 @@ def forget(command: list[str], owner: str) -> None:
 def main() -> None:
     """Start the service, wait until either side ends, leave nothing behind."""
     path, owner, command = sys.argv[1], sys.argv[2], sys.argv[3:]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: not every machine's init collects
-    signal.signal(signal.SIGCHLD, collect)
+    signal.signal(signal.SIGCHLD, reap_children)
     if not command:
         if not os.read(0, 1):
             clear(path, owner)
@@ -163,18 +166,18 @@ def main() -> None:
     )
     assert service.stdout is not None
     output = service.stdout.fileno()
-    held: socket.socket | None = None
+    connection: socket.socket | None = None
     abandoned = False
     try:
         while True:
-            held = held or connect(path)
-            watched: list[Any] = [0, output, held] if held else [0, output]
-            ready, _, _ = select.select(watched, [], [], None if held else 0.02)
+            connection = connection or connect(path)
+            descriptors: list[Any] = [0, output, connection] if connection else [0, output]
+            ready, _, _ = select.select(descriptors, [], [], None if connection else 0.02)
             if (
-                held and held in ready
+                connection and connection in ready
             ):  # closed, as it never speaks first: a tunnel whose far end is not up yet
-                held.close()
-                held = None
+                connection.close()
+                connection = None
                 time.sleep(0.02)
             if output in ready:
                 piece = os.read(output, 65536)

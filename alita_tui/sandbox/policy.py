@@ -1,4 +1,4 @@
-"""What a container may do: the create request that confines it. Pure; `attestation` checks the result.
+"""The request that creates a container and confines it. Pure; `attestation` checks the result.
 
 The seccomp profile beside this file allows what a Python tool needs and no more: no namespaces, mounts, keyrings,
 io_uring, bpf, memfd or System V memory, and only UNIX, INET, INET6 and route sockets. `clone3` returns ENOSYS so
@@ -22,14 +22,14 @@ OOM_SCORE = 900
 CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
 """Capabilities by bit that the warden needs to give each child its own user id; its children hold none."""
 USER_IDS = range(20_000, 60_000)
-"""What the processes of all containers run as. The kernel counts processes by user id."""
+"""User ids of the processes of all containers. The kernel counts processes by user id."""
 _PARTIES = 2
 _WARDEN_BYTES = 64 << 20
 """Room for the warden, the judge and the processes beside the one at work."""
 _WARDEN_PROCESSES = 8
 CPU_PERIOD = 100_000
-_FORGET = "net.ipv4.tcp_max_tw_buckets"
-"""How many closed connections the kernel remembers: none, as the next call of a session could see them."""
+_REMEMBERED_CONNECTIONS = "net.ipv4.tcp_max_tw_buckets"
+"""Sysctl for how many closed connections the kernel remembers: none, as a session's next call could see them."""
 _WARDEN = ("/warden.pyz", "/warden/warden.pyz")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LAUNCHER = "/usr/bin/alita-browser"
@@ -91,14 +91,14 @@ def create_body(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
             "options": [f"size={limits.scratch_bytes}", "mode=1777", "nosuid", "nodev", "noexec"],
         },
     ]
-    readonly = ["ro", "nosuid", "nodev"]
+    read_only = ["ro", "nosuid", "nodev"]
     volumes: list[dict[str, Any]] = []
     for destination, source in spec.sources.items():
         if spec.elsewhere:
-            volumes.append({"Name": source, "Dest": destination, "Options": readonly})
+            volumes.append({"Name": source, "Dest": destination, "Options": read_only})
         else:
             bind = {"type": "bind", "source": source, "destination": destination}
-            mounts.append({**bind, "options": [*readonly, "rbind"]})
+            mounts.append({**bind, "options": [*read_only, "rbind"]})
     body: dict[str, Any] = {
         "image": spec.image,
         "command": [
@@ -134,29 +134,32 @@ def create_body(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
             {"type": "core", "soft": 0, "hard": 0},
         ],
         "oom_score_adj": OOM_SCORE,
-        "sysctl": {_FORGET: "0"},
+        "sysctl": {_REMEMBERED_CONNECTIONS: "0"},
         "log_configuration": {"driver": "none"},
         "use_image_hosts": True,
         "labels": spec.labels,
         "mounts": mounts,
         "volumes": volumes,
     }
-    if held := resources(spec, limits):
-        body["resource_limits"] = held
+    if resource_limits := resources(spec, limits):
+        body["resource_limits"] = resource_limits
     return gvisor.adapted_body(body) if spec.profile == "gvisor" else body
 
 
 def resources(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
     """Return the cgroup v2 limits: no swap, with room for the warden and for the files in /tmp."""
-    held: dict[str, Any] = {}
+    cgroup_limits: dict[str, Any] = {}
     if "memory" in spec.controllers:
-        most = limits.memory_bytes + limits.scratch_bytes + _WARDEN_BYTES
-        held["memory"] = {"limit": most, "swap": most}  # OCI counts memory in: equal means no swap
+        memory_bytes = limits.memory_bytes + limits.scratch_bytes + _WARDEN_BYTES
+        cgroup_limits["memory"] = {
+            "limit": memory_bytes,
+            "swap": memory_bytes,
+        }  # OCI counts memory in: equal means no swap
     if "pids" in spec.controllers:
-        held["pids"] = {"limit": limits.processes + _WARDEN_PROCESSES}
+        cgroup_limits["pids"] = {"limit": limits.processes + _WARDEN_PROCESSES}
     if "cpu" in spec.controllers:
-        held["cpu"] = {"quota": CPU_PERIOD, "period": CPU_PERIOD}  # one processor
-    return held
+        cgroup_limits["cpu"] = {"quota": CPU_PERIOD, "period": CPU_PERIOD}  # one processor
+    return cgroup_limits
 
 
 def fresh_uid(taken: Collection[int], count: int = 1) -> int:

@@ -1,7 +1,7 @@
-"""Containers that are started ahead: each is used once, thrown away and replaced.
+"""Containers that are started ahead: each is used once, then ended and replaced.
 
-Hot ones have the modules of the last tool imported, warm ones none; both answer at once. They are created in the
-background, while no run needs the processor.
+Hot ones have imported the modules of the last tool, warm ones none; both answer at once. They are created in the
+background, preferably while nothing runs.
 """
 
 from __future__ import annotations
@@ -27,32 +27,34 @@ class Stock:
         self.containers: list[Container] = []
         self.making = 0
         self.heating = 0
-        self.wanted: frozenset[str] = frozenset()
+        self.imports: frozenset[str] = frozenset()
         """Imports of the last job."""
-        self.before: frozenset[str] = frozenset()
+        self.previous: frozenset[str] = frozenset()
         """Imports of the job before that."""
         self.refused: set[frozenset[str]] = set()
         """Sets of imports that are not safe to do ahead."""
 
     def fitting(self, imports: frozenset[str]) -> Container | None:
         """Take out the container that has most of these imports done and no others; None if there is none."""
-        fit = [container for container in self.containers if container.imports <= imports and container.alive]
-        if not fit:
+        candidates = [
+            container for container in self.containers if container.imports <= imports and container.alive
+        ]
+        if not candidates:
             return None
-        best = max(fit, key=lambda container: len(container.imports))
+        best = max(candidates, key=lambda container: len(container.imports))
         self.containers.remove(best)
         return best
 
     def spare(self) -> list[Container]:
         """Take out the containers that died, and those made hot for a tool that is no longer in use."""
-        settled = self.wanted == self.before
-        out = [
+        unchanged = self.imports == self.previous
+        removed = [
             container
             for container in self.containers
-            if not container.alive or (settled and container.imports and container.imports != self.wanted)
+            if not container.alive or (unchanged and container.imports and container.imports != self.imports)
         ]
-        self.containers = [container for container in self.containers if container not in out]
-        return out
+        self.containers = [container for container in self.containers if container not in removed]
+        return removed
 
 
 class Pool:
@@ -62,7 +64,7 @@ class Pool:
         self._containers = containers
         self._hot = hot
         self._warm = warm
-        self._most = max(environments, 1)
+        self._most_environments = max(environments, 1)
         self._stocks: OrderedDict[Kind, Stock] = OrderedDict()
         self._makers: set[asyncio.Task[None]] = set()
         self._enders: set[asyncio.Task[None]] = set()
@@ -80,7 +82,7 @@ class Pool:
                 hot=sum(bool(container.imports) and container.alive for container in stock.containers),
                 warm=sum(not container.imports and container.alive for container in stock.containers),
                 making=stock.making,
-                imports=tuple(sorted(stock.wanted)),
+                imports=tuple(sorted(stock.imports)),
             )
             for kind, stock in reversed(self._stocks.items())
         )
@@ -109,7 +111,7 @@ class Pool:
         """
         stock = self._stock(kind)
         if imports is not None:
-            stock.before, stock.wanted = stock.wanted, imports
+            stock.previous, stock.imports = stock.imports, imports
         self._busy += 1
         self._calm.clear()
         try:
@@ -119,12 +121,12 @@ class Pool:
             raise
 
     async def put(self, container: Container) -> None:
-        """Throw a container away after its job; return when no process of it is left."""
+        """End a container after its job; return when no process of it is left."""
         await self._containers.end(container)
         self._returned(container.kind)
 
     def discard(self, container: Container) -> None:
-        """Throw a container away in the background."""
+        """End a container in the background."""
         spawn(self.put(container), self._enders)
 
     async def close(self) -> None:
@@ -145,7 +147,7 @@ class Pool:
     def _stock(self, kind: Kind) -> Stock:
         stock = self._stocks.setdefault(kind, Stock())
         self._stocks.move_to_end(kind)
-        if len(self._stocks) > self._most:
+        if len(self._stocks) > self._most_environments:
             spawn(self._drop(self._stocks.popitem(last=False)[1]), self._enders)
         return stock
 
@@ -190,7 +192,7 @@ class Pool:
 
     async def _heat(self, container: Container, stock: Stock) -> bool:
         """Do the imports ahead where a hot container is missing; return False when that is not safe."""
-        imports = stock.wanted
+        imports = stock.imports
         hot = stock.heating + sum(waiting.imports == imports for waiting in stock.containers)
         if not imports or imports in stock.refused or hot >= self._hot:
             return True

@@ -18,11 +18,11 @@ def bound() -> tuple[str, ...]:
 
 @asynccontextmanager
 async def running(
-    *argv: str, whole: bool = False, **options: Any
+    *argv: str, kill_group: bool = False, **options: Any
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Start a command with pipes to read and no terminal; kill it if it still runs at the end. Raise OSError.
 
-    With `whole` that goes for all that it started, too.
+    With `kill_group` all processes of its group are killed, too.
     """
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     settings = {"cwd": "/", "stdin": null, "stdout": pipe, "stderr": asyncio.subprocess.STDOUT, **options}
@@ -30,7 +30,7 @@ async def running(
     try:
         yield process
     finally:
-        if whole:
+        if kill_group:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         if process.returncode is None:

@@ -1,8 +1,8 @@
 """Programs that live in a container of their own and speak over stdin and stdout: MCP servers.
 
-A container is made, attested and granted things as for any run; the warden starts the program and carries its pipes
-(`warden/program.py`). What it is granted it has only while a call runs: between calls every request is refused and
-every connection is closed, so each request belongs to one call.
+A container is created, attested and granted capabilities as for any run; the warden starts the program and forwards its
+pipes (`warden/program.py`). Grants hold only while a call runs: between calls every request is refused and every
+connection is closed, so each request belongs to one call.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ class RunningProgram:
         await self._stdio.write(data)
 
     async def finish_input(self) -> None:
-        """Close its stdin."""
+        """End its standard input."""
         await self._stdio.end()
 
     def begin(self, call_id: str) -> None:
-        """Grant it what it may use, for this call."""
+        """Grant it its capabilities for this call."""
         if self._run is not None:
             self._run.grants.begin(call_id)
 
     async def finish(self) -> None:
-        """Take the grants back: its requests are refused, its connections closed."""
+        """Withdraw the grants: requests are refused from now on, and connections are closed."""
         if self._run is not None:
             self._run.grants.end()
             await self._run.connections.cut()
@@ -105,7 +105,7 @@ class RunningProgram:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        self._over()
+        self._end_streams()
         if self._run is not None:
             await self._run.close()
         await self._end()
@@ -115,7 +115,7 @@ class RunningProgram:
             while (frame := await self._container.channel.receive()) is not None:
                 kind, payload = frame
                 if kind == b"D":
-                    self.ended = _why(payload)
+                    self.ended = _end_reason(payload)
                     break
                 if kind == b"E":
                     self.said = (self.said + payload)[-_TAIL:]
@@ -126,9 +126,9 @@ class RunningProgram:
         except (Violation, SandboxUnavailable) as error:
             self.ended = str(error)
         self.ended = self.ended or "its container ended"
-        self._over()
+        self._end_streams()
 
-    def _over(self) -> None:
+    def _end_streams(self) -> None:
         """Wake readers, who then see the end, and writers."""
         with suppress(Violation):
             self._stdio.take(b"X", b"")
@@ -136,13 +136,13 @@ class RunningProgram:
 
     async def _within_memory(self) -> None:
         if self._container.pid:
-            held = await beyond(self._container.pid, self._program.limits)
-            self.ended = f"its container held {held >> 20} MB, and was ended from outside"
+            bytes_held = await beyond(self._container.pid, self._program.limits)
+            self.ended = f"its container held {bytes_held >> 20} MB, and was ended from outside"
             await self._container.end()
 
 
 def job_of(program: Program) -> Job:
-    """Return the job that stands for a program where the broker asks for one; it has no call yet."""
+    """Return a job without a call that represents a program to the broker."""
     return Job(run_id="", module="server", code="", capabilities=program.capabilities, limits=program.limits)
 
 
@@ -161,13 +161,13 @@ async def opened(
         raise SandboxUnavailable(f"The container was gone before its program began: {error}") from error
 
 
-def _why(payload: bytes) -> str:
+def _end_reason(payload: bytes) -> str:
     try:
         report = msgspec.convert(parse(payload), ready(dict[str, object]))
     except (ValueError, msgspec.ValidationError):
         return "it ended, and its report cannot be read"
-    if hit := report.get("limits_hit"):
-        return f"it exceeded its limit of {str(hit)[2:-2][:20]}"
+    if limits_hit := report.get("limits_hit"):
+        return f"it exceeded its limit of {str(limits_hit)[2:-2][:20]}"
     if report.get("signal") is not None:
         return f"it was killed by signal {report['signal']}"
     return f"it ended with exit code {report.get('exit_code')}"

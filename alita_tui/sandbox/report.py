@@ -1,4 +1,4 @@
-"""The report on a run, made of the warden's measurements and the process's own answer."""
+"""The report on a run, from the warden's measurements and the answer of the process with the job."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class _Answer(msgspec.Struct):
 
 
 def run_report(payload: bytes, job: Job, texts: dict[str, Any]) -> RunReport:
-    """Return the report that the warden's last frame makes. Raise SandboxUnavailable where it cannot be read."""
+    """Return the report on a run from the warden's last frame. Raise SandboxUnavailable where it cannot be read."""
     try:
         measured = msgspec.convert(parse(payload), ready(Measured))
-    except ValueError as why:
-        raise SandboxUnavailable(f"The warden's report cannot be read: {why}") from why
+    except ValueError as invalid:
+        raise SandboxUnavailable(f"The warden's report cannot be read: {invalid}") from invalid
     answer, problem = _read(measured.answer)
     limits_hit = tuple(measured.limits_hit)
     if answer.limit is not None and answer.limit not in limits_hit:
@@ -87,13 +87,13 @@ def _read(answer: str) -> tuple[_Answer, str]:
 def _judge(
     measured: Measured, answer: _Answer, problem: str, limits_hit: tuple[LimitHit, ...], job: Job
 ) -> tuple[Status, str]:
-    """Return status and error. A bad end after an answer counts too: an honest process just ends."""
+    """Return status and error. A bad exit after an answer counts as well: an honest process exits normally."""
     error = answer.error or answer.unsupported or problem
     if job.what == "script":
-        done = measured.exit_code == 0 and not error
+        answered = measured.exit_code == 0 and not error
     else:
-        done = (answer.cases if job.what == "test" else answer.result) is not msgspec.UNSET
-    orderly = measured.signal is None and (
+        answered = (answer.cases if job.what == "test" else answer.result) is not msgspec.UNSET
+    ended_well = measured.signal is None and (
         measured.exit_code == 0 or (bool(answer.error) and measured.exit_code == 1)
     )
     if "wall" in limits_hit:
@@ -102,14 +102,14 @@ def _judge(
         return "limit", error or f"It was ended at its limit: {', '.join(limits_hit)}."
     if problem:
         return "bad_result", error
-    if error and orderly:
+    if error and ended_well:
         return "error", error
-    if done and orderly:
+    if answered and ended_well:
         return "ok", ""
     if error:
         return "exit", f"It ended with {measured.end}, having said: {error}"
     if job.what == "script":
         return "exit", f"It ended with {measured.end}."
-    if done:
+    if answered:
         return "exit", f"It answered, and then ended with {measured.end}."
     return "exit", f"It ended without a result ({measured.end})."

@@ -1,8 +1,8 @@
-"""Whether an installed environment is still what was installed: its seal is a list of all that is in it, beside it.
+"""Checks that an installed environment is unchanged. Its seal, a file beside it, lists all of its content.
 
-A tool cannot change what it imports: an environment is mounted read-only, and its seal is not mounted at all. What else
-writes to this disk could, by mistake or not, and no approval is for that. Everything is read at the first use in a
-process; afterwards only what the file system says of it is compared (inode, size, times), at most once a second.
+A tool cannot change what it imports: an environment is mounted read-only, and its seal is not mounted at all. Other
+programs that write to this disk could change it, and no approval covers that. Everything is read at the first use in a
+process; afterwards only the file system's metadata is compared (inode, size, times), at most once a second.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from alita_tui.spine.errors import RequirementsError
 from alita_tui.spine.text import one_line
 
 FRESH_SECONDS = 1.0
-"""How long a look at an environment holds. Whoever can write there could write right after one as well."""
+"""How long a check of an environment is valid. Whoever can write to it could as well do so right after a check."""
 _STAMP = ".complete"
 """Touched whenever an environment is used."""
-_GRAIN_NS = 50_000_000
-"""How far apart two changes may be and have the same time: the clock of file systems ticks that slowly at worst."""
+_CLOCK_TICK_NS = 50_000_000
+"""Longest tick of a file system's clock: two changes within one tick may have the same time."""
 _NEVER_SET = stat.S_IWGRP | stat.S_IWOTH | stat.S_ISUID | stat.S_ISGID
 """No file or folder is installed with any of these bits."""
 
 
-class _Seen(Value, frozen=True):
+class _Checked(Value, frozen=True):
     state: int
     at: float
 
 
-_SEEN: dict[Path, _Seen] = {}
-"""What this process has looked at."""
+_CHECKED: dict[Path, _Checked] = {}
+"""The last check of each environment in this process."""
 
 
 class EnvironmentChanged(RequirementsError):
@@ -54,7 +54,7 @@ class EnvironmentChanged(RequirementsError):
 
 
 def publish(draft: Path, folder: Path) -> None:
-    """Give a finished environment its name, and seal it. One that another process made meanwhile stays.
+    """Give a finished environment its name, and seal it. One that another process finished meanwhile stays.
 
     Blocks; raise OSError.
     """
@@ -64,13 +64,13 @@ def publish(draft: Path, folder: Path) -> None:
             return  # another process was faster: its folder is the same
         set_aside(folder)
         draft.rename(folder)
-        written = folder.with_name(f".{folder.name}.seal")
-        written.write_text(seal)
-        written.rename(_seal(folder))
+        seal_draft = folder.with_name(f".{folder.name}.seal")
+        seal_draft.write_text(seal)
+        seal_draft.rename(_seal(folder))
 
 
 def complete(folder: Path) -> bool:
-    """Return whether an environment is there with its seal. Blocks."""
+    """Return whether an environment exists with its seal. Blocks."""
     if _sealed(folder):
         return True
     if not (folder / _STAMP).exists():
@@ -80,24 +80,24 @@ def complete(folder: Path) -> bool:
 
 
 def check(folder: Path) -> None:
-    """Look whether an environment is what was installed. Blocks; raise EnvironmentChanged."""
-    seen, now = _SEEN.get(folder), time.monotonic()
-    if seen is not None and now - seen.at < FRESH_SECONDS:
+    """Check that an environment is what was installed. Blocks; raise EnvironmentChanged."""
+    last_check, now = _CHECKED.get(folder), time.monotonic()
+    if last_check is not None and now - last_check.at < FRESH_SECONDS:
         return
     newest, state = _state(folder)
-    settled = newest + _GRAIN_NS < time.time_ns()
-    if seen is None or seen.state != state:
+    clock_moved_on = newest + _CLOCK_TICK_NS < time.time_ns()
+    if last_check is None or last_check.state != state:
         if difference := _difference(folder):
             raise EnvironmentChanged(folder, difference)
-    if settled:
-        _SEEN[folder] = _Seen(state=state, at=now)
+    if clock_moved_on:
+        _CHECKED[folder] = _Checked(state=state, at=now)
     else:  # a second change in the same tick would leave the same times
-        _SEEN.pop(folder, None)
+        _CHECKED.pop(folder, None)
 
 
 def set_aside(folder: Path) -> None:
-    """Take its name and its seal from an environment; it is removed when this process is gone. Blocks."""
-    _SEEN.pop(folder, None)
+    """Remove the seal of an environment, and rename it so that it is removed once this process has ended. Blocks."""
+    _CHECKED.pop(folder, None)
     _seal(folder).unlink(missing_ok=True)
     with suppress(FileNotFoundError):
         if folder.is_symlink():  # somebody put it there; where it leads is not ours to remove
@@ -108,7 +108,7 @@ def set_aside(folder: Path) -> None:
 
 def forget(folder: Path) -> None:
     """Remove the seal of an environment that is removed. Blocks."""
-    _SEEN.pop(folder, None)
+    _CHECKED.pop(folder, None)
     _seal(folder).unlink(missing_ok=True)
 
 
@@ -131,7 +131,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _difference(folder: Path) -> str:
-    """Return what is different first, in words; empty where nothing is."""
+    """Return the first difference in words; an empty string if there is none."""
     try:
         sealed: dict[str, str] = json.loads(_seal(folder).read_text())
         names = set(sealed)
@@ -142,12 +142,12 @@ def _difference(folder: Path) -> str:
         return "its folder is another one"
     if not stat.S_ISREG((folder / _STAMP).lstat().st_mode):
         return f"{_STAMP} is another one"
-    there = {_name(folder, entry): entry for entry in _entries(folder)}
-    if added := sorted(set(there) - names):
+    present = {_name(folder, entry): entry for entry in _entries(folder)}
+    if added := sorted(set(present) - names):
         return f"{one_line(added[0], 120)} was added"
-    if missing := sorted(names - set(there)):
+    if missing := sorted(names - set(present)):
         return f"{one_line(missing[0], 120)} is missing"
-    for name, entry in there.items():
+    for name, entry in present.items():
         if _described(entry, sealed[name]) != sealed[name]:
             return f"{one_line(name, 120)} is another one"
     return ""
@@ -157,8 +157,8 @@ def _contents(folder: Path) -> dict[str, str]:
     return {_name(folder, entry): _described(entry) for entry in _entries(folder)}
 
 
-def _described(entry: os.DirEntry[str], wanted: str = "") -> str:
-    """Return kind, mode, size and digest of an entry; a file of another size than the wanted one is not read."""
+def _described(entry: os.DirEntry[str], expected: str = "") -> str:
+    """Return kind, mode, size and digest of an entry; a file whose size differs from the expected one is not read."""
     status = entry.stat(follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         return f"link:{Path(entry.path).readlink()}"
@@ -169,7 +169,7 @@ def _described(entry: os.DirEntry[str], wanted: str = "") -> str:
     if not stat.S_ISREG(status.st_mode):
         return "special:"
     head = f"file:{bool(status.st_mode & 0o111):d}:{status.st_size}:"
-    if wanted and not wanted.startswith(head):
+    if expected and not expected.startswith(head):
         return head
     try:
         descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -183,17 +183,26 @@ def _described(entry: os.DirEntry[str], wanted: str = "") -> str:
 
 
 def _state(folder: Path) -> tuple[int, int]:
-    """Return the newest time in a folder, and what the file system says of it all, as a number for this process."""
-    own, stamped = folder.lstat(), (folder / _STAMP).lstat()
-    numbers = [("", own.st_mode, own.st_ino, stamped.st_mode, own.st_mtime_ns, own.st_ctime_ns)]
-    waiting, stamp = [str(folder)], str(folder / _STAMP)
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
+    """Return the newest time of change in a folder, and a hash of all metadata that is valid in this process."""
+    folder_status, stamp_status = folder.lstat(), (folder / _STAMP).lstat()
+    facts = [
+        (
+            "",
+            folder_status.st_mode,
+            folder_status.st_ino,
+            stamp_status.st_mode,
+            folder_status.st_mtime_ns,
+            folder_status.st_ctime_ns,
+        )
+    ]
+    folders, stamp = [str(folder)], str(folder / _STAMP)
+    while folders:
+        with os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.path == stamp:
                     continue
                 status = entry.stat(follow_symlinks=False)
-                numbers.append(
+                facts.append(
                     (
                         entry.path,
                         status.st_mode,
@@ -204,14 +213,14 @@ def _state(folder: Path) -> tuple[int, int]:
                     )
                 )
                 if stat.S_ISDIR(status.st_mode):
-                    waiting.append(entry.path)
-    return max(changed for *_, changed in numbers), hash(frozenset(numbers))
+                    folders.append(entry.path)
+    return max(changed for *_, changed in facts), hash(frozenset(facts))
 
 
 def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
-    """Yield everything in a folder but its stamp, in an order of its own; links are not followed."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    """Yield everything in a folder except its stamp, sorted by name; links are not followed."""
+    with os.scandir(folder) as scanned:
+        entries = sorted(scanned, key=lambda entry: entry.name)
     for entry in entries:
         if entry.name == _STAMP and isinstance(folder, Path):
             continue

@@ -1,9 +1,9 @@
 """Containers that an approved tool keeps for a session, because it is called again and again.
 
-Only for code whose digest a person approved. Each call has its own process and user id; in between every process is
-killed and /tmp emptied. Any end out of the ordinary ends the container. It has user ids for a number of calls; its
-successor is created while some of them are left. A tool that is called many times at once may have one in each lane.
-Where many calls are known to come, the first one in each lane waits for its container.
+Only for code whose digest a person approved. Each call has its own process and user id; after each call every process
+is killed and /tmp is emptied. An irregular end of a call ends the container. It has user ids for a number of calls; its
+successor is created while some of them are left. A tool with parallel calls may have one container in each lane. Where
+many calls are expected, the first one in each lane waits for its container.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from alita_tui.spine.ports.sandbox import Job, OnOutput
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker
 
-_AFTER = 2
+_FIRST_CALL = 2
 """A session container is started for the second call of a digest."""
 _CALLS = 2000
 """Calls that a session container takes at most: starting one costs as much as many calls."""
-_AHEAD = 250
-"""Calls that are left when its successor is created, or half of them if that is less."""
-_MOST = 2
+_CALLS_FOR_SUCCESSOR = 250
+"""Calls that a container has left when its successor is created; half of all its calls if that is less."""
+_MOST_CONTAINERS = 2
 _PATIENCE_SECONDS = 0.5
-"""How long a call waits for a session container to be ready again, before a fresh one takes it."""
+"""How long a call waits for a session container to be ready again before a fresh container takes it."""
 _Key = tuple[str, Kind, int]
 """Digest, kind and lane."""
 _ORDINARY = ("ok", "error", "exit", "bad_result")
@@ -81,7 +81,7 @@ class Sessions:
     ) -> RunReport | None:
         """Return the job's report, or None where a fresh container has to take it. Raise SandboxUnavailable."""
         self._counts[job.digest, kind] += 1
-        if self._counts[job.digest, kind] < (1 if self._many_calls else _AFTER):
+        if self._counts[job.digest, kind] < (1 if self._many_calls else _FIRST_CALL):
             return None
         key = await self._lane([(job.digest, kind, lane) for lane in range(self._lanes)], imports)
         if key is None:
@@ -110,8 +110,10 @@ class Sessions:
         if report.status in _ORDINARY and session.calls_left and not session.last:
             session.ready = asyncio.create_task(_ready(session.container))
             session.busy = False
-            few = session.calls_left == min(session.container.kind.calls // 2, _AHEAD)
-            if few and key not in self._starting:
+            needs_successor = session.calls_left == min(
+                session.container.kind.calls // 2, _CALLS_FOR_SUCCESSOR
+            )
+            if needs_successor and key not in self._starting:
                 self._start(key, imports)
         else:
             spawn(self._containers.end(self._retire(key, session)), self._tasks)
@@ -138,24 +140,24 @@ class Sessions:
                 await self._drop(key, session)
 
     async def _lane(self, lanes: Sequence[_Key], imports: frozenset[str]) -> _Key | None:
-        """Return a lane whose container is idle, or None; start one in a lane that has none.
+        """Return a lane whose container is idle, or None; start a container in a lane that has none.
 
-        That is waited for where many calls are to come, once a lane: a fresh container would take as long to start,
-        and only for one call.
+        Where many calls are expected, the first start in each lane is waited for: a fresh container would take as long
+        to start, and would serve one call only.
         """
         while True:
             for lane in lanes:
                 if lane in self._open and not self._open[lane].busy:
                     return lane
-            missing = [lane for lane in lanes if lane not in self._open and lane not in self._starting]
-            if not missing:
+            empty_lanes = [lane for lane in lanes if lane not in self._open and lane not in self._starting]
+            if not empty_lanes:
                 return None
-            waits = self._many_calls and missing[0] not in self._tried
-            making = self._start(missing[0], imports)
-            if not waits:
+            must_wait = self._many_calls and empty_lanes[0] not in self._tried
+            start = self._start(empty_lanes[0], imports)
+            if not must_wait:
                 return None
-            await asyncio.wait((making,))
-            if missing[0] not in self._open:
+            await asyncio.wait((start,))
+            if empty_lanes[0] not in self._open:
                 return None
 
     def _start(self, key: _Key, imports: frozenset[str]) -> asyncio.Task[None]:
@@ -191,7 +193,7 @@ class Sessions:
                 current.successor = session
             return
         self._open[key] = session
-        while len(self._open) > max(_MOST, self._lanes):
+        while len(self._open) > max(_MOST_CONTAINERS, self._lanes):
             oldest = next((idle for idle, session in self._open.items() if not session.busy), key)
             while retired := self._open.get(oldest):
                 await self._drop(oldest, retired)

@@ -1,4 +1,4 @@
-"""How the sandbox is set up: images, account, pool, limits on installed requirements."""
+"""The settings of the sandbox: images, account, pool, limits on installed requirements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ a kernel of its own (see `sandbox.gvisor`)."""
 
 
 class EngineSettings(Value, frozen=True):
-    """How containers are made on this machine, whatever the person's settings are called."""
+    """How containers are created, independent of the names of the person's settings."""
 
     data_dir: str
     cache_dir: str
@@ -50,17 +50,17 @@ class EngineSettings(Value, frozen=True):
     pool_warm: int = 0
     """Waiting containers per environment without imports."""
     pool_environments: int = 3
-    """Environments for which containers wait; the least recently used goes first."""
+    """Environments for which containers wait; the least recently used is dropped first."""
     session_calls: bool = False
     """Whether calls of an approved build may share a container; each has its own processes and user id."""
     lanes: int = 1
     """Containers that calls of one approved build may share at the same time, each taking one call at a time."""
     many_calls: bool = False
-    """Whether many calls of one build are to come: the first calls then wait for the containers that they share."""
+    """Whether many calls of one build are expected: the first calls then wait for the containers that they share."""
     languages: tuple[str, ...] = LANGUAGES
     """What tools may be written in. Python always runs: the checks and the tests of every tool are written in it."""
     environments_mb: int = 4096
-    """Disk space for installed requirements; the least recently used go first."""
+    """Disk space for installed requirements, in MB; the least recently used are removed first."""
     install_limits: InstallLimits = InstallLimits()
     """How much of it the requirements of one tool may take."""
     pull_seconds: float = 600.0
@@ -68,5 +68,5 @@ class EngineSettings(Value, frozen=True):
 
 
 def default_settings(data_dir: Path, cache_dir: Path) -> EngineSettings:
-    """Return the settings for these folders; everything else as by default."""
+    """Return the default settings for these folders."""
     return EngineSettings(data_dir=str(data_dir), cache_dir=str(cache_dir))

@@ -24,7 +24,7 @@ from alita_tui.spine.ports.stream import Progress
 _SUBIDS = 65_536
 _LOCAL = "local"
 _BROWSER_DAYS = 30
-"""Age up to which the image with a browser is not spoken of: Chromium has a new version about every four weeks."""
+"""Age from which the image with a browser is reported as old: Chromium has a new version about every four weeks."""
 _PROGRAMS = {"podman": "podman", "newuidmap": "uidmap", "mmdebstrap": "mmdebstrap"}
 """Programs, and the Debian packages that contain them."""
 
@@ -144,16 +144,16 @@ def _programs() -> Check:
 
 def _gvisor(host: Host) -> Check:
     """Check whether the profile gvisor is available, which matters only where the settings ask for it."""
-    wanted = host.settings.profile == "gvisor"
+    requested = host.settings.profile == "gvisor"
     if _installed(gvisor.RUNTIME):
         detail = f"{gvisor.RUNTIME} is installed" + (
             ""
-            if wanted
+            if requested
             else "; `alita config set sandbox.profile gvisor` runs tools on a kernel of their own"
         )
         return Check(name="gvisor", state="ok", detail=detail)
     install = f"apt-get install {gvisor.PACKAGE}"
-    if not wanted:
+    if not requested:
         detail = f"not installed and not asked for; `{install}` makes the profile gvisor possible"
         return Check(name="gvisor", state="ok", detail=detail)
     missing = f"{gvisor.RUNTIME} is missing, and sandbox.profile asks for it"
@@ -162,36 +162,36 @@ def _gvisor(host: Host) -> Check:
 
 def _account(host: Host) -> Check:
     try:
-        who = host.account or _login()
+        account = host.account or _login()
         _ = host.home
     except SandboxUnavailable as error:
         return Check(name="account", state="problem", detail=error.message, hint=error.hint, fixable=True)
-    if not _has_subids(who):
+    if not _has_subids(account):
         return Check(
             name="account",
             state="problem",
-            detail=f"{who} has no sub-ids in /etc/subuid and /etc/subgid",
-            hint=_usermod(who),
+            detail=f"{account} has no sub-ids in /etc/subuid and /etc/subgid",
+            hint=_usermod(account),
             fixable=True,
         )
-    return Check(name="account", state="ok", detail=f"Podman runs as {who}, never as root")
+    return Check(name="account", state="ok", detail=f"Podman runs as {account}, never as root")
 
 
 async def _browser(host: Host) -> list[Check]:
-    """Check whether the image with a browser is there, where tools may be granted one."""
+    """Check whether the image with a browser exists, if tools may be granted a browser."""
     if not host.settings.browser:
         return []
-    made = await image.present(host, image.with_browser(host.settings))
-    if made is None:
+    browser_image = await image.present(host, image.with_browser(host.settings))
+    if browser_image is None:
         missing = "it is not here yet; it is made before the first run with a browser"
         hint = "`alita doctor --fix --with browser` makes it now."
         return [Check(name="browser image", state="warning", detail=missing, hint=hint)]
-    detail = f"{made.reference} ({made.origin}, {made.digest[:19]})"
-    days = int((time.time() - made.created) / 86_400) if made.created else 0
+    detail = f"{browser_image.reference} ({browser_image.origin}, {browser_image.digest[:19]})"
+    days = int((time.time() - browser_image.created) / 86_400) if browser_image.created else 0
     if days > _BROWSER_DAYS:
-        old = f"{detail}, {days} days old: Chromium gets security updates only with a new one"
+        outdated = f"{detail}, {days} days old: Chromium gets security updates only with a new one"
         hint = "`alita sandbox rebuild` makes it anew."
-        return [Check(name="browser image", state="warning", detail=old, hint=hint)]
+        return [Check(name="browser image", state="warning", detail=outdated, hint=hint)]
     return [Check(name="browser image", state="ok", detail=detail)]
 
 
@@ -211,26 +211,26 @@ async def _install(packages: list[str], progress: Progress) -> None:
     title = f"Installing {', '.join(packages)}"
     progress(title, 0, 0, "")
     for command in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
-        await _root("apt-get", "-q", *command, progress=progress, title=title)
+        await _run_as_root("apt-get", "-q", *command, progress=progress, title=title)
 
 
-async def _root(*argv: str, progress: Progress, title: str) -> None:
+async def _run_as_root(*argv: str, progress: Progress, title: str) -> None:
     """Run a command as root. Raise SandboxUnavailable that names the command to type where that fails."""
     prefix: tuple[str, ...] = ()
     if os.geteuid() != 0:
         prefix = ("sudo", "-n")
         if shutil.which("sudo") is None:
             raise SandboxUnavailable(f"{title} needs root.", hint=f"Run as root: {' '.join(argv)}")
-    last = ""
+    last_line = ""
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     async with running(*prefix, *argv, env=environ) as process:
         assert process.stdout is not None
         async for raw in process.stdout:
-            last = raw.decode("utf-8", "replace").strip() or last
-            progress(title, 0, 0, last[:80])
-        failed = await process.wait()
-    if failed:
-        raise SandboxUnavailable(f"{title} failed: {last}", hint=f"Run as root: {' '.join(argv)}")
+            last_line = raw.decode("utf-8", "replace").strip() or last_line
+            progress(title, 0, 0, last_line[:80])
+        exit_code = await process.wait()
+    if exit_code:
+        raise SandboxUnavailable(f"{title} failed: {last_line}", hint=f"Run as root: {' '.join(argv)}")
 
 
 async def _make_account(host: Host, progress: Progress) -> None:
@@ -240,7 +240,7 @@ async def _make_account(host: Host, progress: Progress) -> None:
         home = host.home
     except SandboxUnavailable:
         home = Path("/var/lib") / host.account
-        await _root(
+        await _run_as_root(
             "useradd", "--system", "--create-home", "--home-dir", str(home), "--shell", "/usr/sbin/nologin",
             "--user-group", host.account, progress=progress, title=title,
         )  # fmt: skip
@@ -250,7 +250,7 @@ async def _make_account(host: Host, progress: Progress) -> None:
 
 async def _add_subids(account: str, progress: Progress, *, title: str) -> None:
     """Give an account a range of sub-ids of its own. Raise SandboxUnavailable."""
-    await _root(*_usermod(account).split(), progress=progress, title=title)
+    await _run_as_root(*_usermod(account).split(), progress=progress, title=title)
 
 
 def _usermod(account: str) -> str:
@@ -269,8 +269,8 @@ def _has_subids(account: str) -> bool:
 
 
 def _free_range() -> str:
-    """Return a range of ids behind all that are taken."""
-    last = 299_999
+    """Return a range of ids above all that are taken."""
+    highest = 299_999
     for file in ("/etc/subuid", "/etc/subgid"):
         try:
             lines = Path(file).read_text().splitlines()
@@ -278,8 +278,8 @@ def _free_range() -> str:
             continue
         for line in lines:
             if match := re.fullmatch(r"[^:]*:(\d+):(\d+)", line.strip()):
-                last = max(last, int(match[1]) + int(match[2]) - 1)
-    return f"{last + 1}-{last + _SUBIDS}"
+                highest = max(highest, int(match[1]) + int(match[2]) - 1)
+    return f"{highest + 1}-{highest + _SUBIDS}"
 
 
 def _configure(host: Host) -> None:
@@ -288,17 +288,17 @@ def _configure(host: Host) -> None:
     folder = host.home / ".config" / "containers"
     if not host.as_root:
         # Podman 4 falls back to the slow vfs driver; only where nothing is chosen or stored yet.
-        chosen = folder / "storage.conf"
-        if not chosen.exists() and not (host.home / ".local/share/containers/storage").exists():
+        storage = folder / "storage.conf"
+        if not storage.exists() and not (host.home / ".local/share/containers/storage").exists():
             folder.mkdir(parents=True, exist_ok=True)
-            chosen.write_text('[storage]\ndriver = "overlay"\n')
+            storage.write_text('[storage]\ndriver = "overlay"\n')
         return
     runtime = "crun" if _cgroup_v2() and _installed("crun") else "runc" if _installed("runc") else "crun"
-    wanted = {
+    contents = {
         "storage.conf": '[storage]\ndriver = "overlay"\n',
         "containers.conf": f'[engine]\nruntime = "{runtime}"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n',
     }
-    for name, text in wanted.items():
+    for name, text in contents.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:
             host.write(path, text)

@@ -1,7 +1,7 @@
 """Provides what a container needs besides its image: the warden, the seccomp profile, installed requirements.
 
-On this machine they are folders, mounted read-only. On another machine they are volumes, named by content and filled
-once through Podman's API.
+On this machine they are files and folders, mounted read-only. On another machine they are volumes, named by their
+content and filled once through Podman's API.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Supplies(Protocol):
         """Return what is mounted as the browser's launcher, and as its policy. Raise SandboxUnavailable."""
 
     async def forget(self, folder: str) -> None:
-        """Remove what `inputs` made of a folder, once its container is gone."""
+        """Remove the copy that `inputs` made of a folder, once its container is gone."""
 
 
 class Files:
@@ -88,7 +88,7 @@ class Files:
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Return names of both that change with their content."""
+        """Return names of the warden and the profile that change with their content."""
         return _named("warden.pyz", self.warden), _named("seccomp.json", self.seccomp)
 
 
@@ -101,7 +101,7 @@ class Folders:
         self._copies: tuple[str, str] | None = None
 
     async def warden(self) -> tuple[str, str]:
-        """Return the paths of both. Raise SandboxUnavailable."""
+        """Return the paths of the warden and the profile. Raise SandboxUnavailable."""
         if self._copies is None:
             self._host.prepare()
             warden, seccomp = self._files.versions
@@ -117,12 +117,12 @@ class Folders:
         return folder
 
     async def browser(self) -> tuple[str, ...]:
-        """Return the paths of all three. Raise SandboxUnavailable."""
+        """Return the paths of launcher, policy and page log. Raise SandboxUnavailable."""
         self._host.prepare()
         return tuple(self._copy(name, data, 0o755) for name, data in self._files.browser.items())
 
     async def forget(self, folder: str) -> None:
-        """Do nothing: the folder is its owner's."""
+        """Do nothing: whoever made the folder removes it."""
 
     def _copy(self, name: str, data: bytes, mode: int = 0o644) -> str:
         copy = self._host.area / name
@@ -196,7 +196,7 @@ class Volumes:
         filters = quote(json.dumps({"label": ["alita.bytes"]}))
         volumes = await self._service.request("GET", f"/volumes/json?filters={filters}") or []
         total = removed = 0
-        for volume in sorted(volumes, key=lambda each: str(each["CreatedAt"]), reverse=True):
+        for volume in sorted(volumes, key=lambda volume: str(volume["CreatedAt"]), reverse=True):
             total += int(volume["Labels"]["alita.bytes"])
             abandoned = "alita.owner" in volume["Labels"] and orphaned(volume["Labels"])
             if abandoned or (total > most_bytes and volume["Name"] not in self._known):
@@ -208,13 +208,13 @@ class Volumes:
     async def _volume(
         self, name: str, pack: Callable[[tarfile.TarFile], None], labels: Mapping[str, str] = _NO_LABELS
     ) -> str:
-        """Return the path of a volume with this content on the engine's machine; fill it where it is new."""
+        """Return the path of a volume on the engine's machine; create it with this content if it is missing."""
         async with self._filling:
             if name not in self._known:
-                self._known[name] = await self._filled(name, pack, labels)
+                self._known[name] = await self._fill(name, pack, labels)
             return self._known[name]
 
-    async def _filled(
+    async def _fill(
         self, name: str, pack: Callable[[tarfile.TarFile], None], labels: Mapping[str, str]
     ) -> str:
         with tempfile.TemporaryFile() as packed:
@@ -222,8 +222,8 @@ class Volumes:
             try:
                 volume = await self._service.request("GET", f"/volumes/{name}/json")
             except RestError:
-                wanted = {"Name": name, "Labels": {**labels, "alita.bytes": str(size)}}
-                volume = await self._service.request("POST", "/volumes/create", wanted)
+                volume_body = {"Name": name, "Labels": {**labels, "alita.bytes": str(size)}}
+                volume = await self._service.request("POST", "/volumes/create", volume_body)
             body = {
                 "image": self.image,
                 "command": ["true"],
@@ -232,19 +232,19 @@ class Volumes:
                 "labels": self._labels,
             }
             helper = (await self._service.request("POST", "/containers/create", body))["Id"]
-            where = f"/containers/{helper}/archive?path=/filled"
+            archive_path = f"/containers/{helper}/archive?path=/filled"
             try:
                 try:
-                    await self._service.request("HEAD", f"{where}/{_COMPLETE}")
+                    await self._service.request("HEAD", f"{archive_path}/{_COMPLETE}")
                 except RestError:
-                    await self._service.upload(where, packed, size)
+                    await self._service.upload(archive_path, packed, size)
             finally:
                 await asyncio.shield(self._service.request("DELETE", f"/containers/{helper}?force=true"))
         return str(volume["Mountpoint"])
 
 
 def _packed(file: IO[bytes], pack: Callable[[tarfile.TarFile], None]) -> int:
-    """Write the archive, the mark of a complete volume last; return its size."""
+    """Write the archive, with the mark of a complete volume last; return its size in bytes."""
     with tarfile.open(fileobj=file, mode="w") as tar:
         pack(tar)
         _add(tar, _COMPLETE, b"")

@@ -1,4 +1,4 @@
-"""The system calls that the filter of every container has to refuse, by number. Pure.
+"""The numbers of the system calls that the filter of every container has to refuse. Pure.
 
 `seccomp.json` beside this file names what is allowed; it is made of a measurement (`python -m tests.attack.syscalls`).
 `syscalls.json` has the numbers of these names: x86-64, arm64.
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 _HIGHEST = 480
-"""Numbers that are tried; calls with a higher one are newer than any allowed call."""
+"""Numbers below this one are tried; all higher ones are newer than any allowed call."""
 _UNFILTERED = ({335, 336}, set[int]())
 """uretprobe and uprobe: Linux lets no filter refuse them, and ends who calls them from anywhere but a probe."""
 

@@ -14,17 +14,17 @@ _SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _LOOK_SECONDS = 0.2
 
 
-class TooMuch(Exception):
-    """uv wrote more than it may, and was killed."""
+class InstallLimitExceeded(Exception):
+    """uv exceeded an installation limit, and was killed."""
 
 
 async def uv(
     *arguments: str, seconds: float, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> tuple[int, str, str]:
-    """Return exit code, output, and the complaints on one line. Raise TimeoutError after so many seconds.
+    """Return exit code, standard output, and standard error on one line. Raise TimeoutError after `seconds`.
 
-    `measure` is called every 0.2 s in a thread with uv's process id. When it returns what uv has too much of, TooMuch
-    is raised with it. However this ends, uv has ended too.
+    `measure` is called every 0.2 s in a thread with uv's process id. When it returns which limit uv has exceeded,
+    InstallLimitExceeded is raised with that. uv has always ended when this returns or raises.
     """
     from uv import find_uv_bin
 
@@ -43,15 +43,17 @@ async def uv(
         if pip in os.environ:
             environ.setdefault(uv_name, os.environ[pip])
     pipe = asyncio.subprocess.PIPE
-    command = running(*bound(), find_uv_bin(), *arguments, whole=True, env=environ, stdin=pipe, stderr=pipe)
+    command = running(
+        *bound(), find_uv_bin(), *arguments, kill_group=True, env=environ, stdin=pipe, stderr=pipe
+    )
     async with command as process, asyncio.timeout(seconds):
-        ended = asyncio.ensure_future(process.communicate(stdin.encode()))
+        communicating = asyncio.ensure_future(process.communicate(stdin.encode()))
         try:
-            while measure and not (await asyncio.wait((ended,), timeout=_LOOK_SECONDS))[0]:
+            while measure and not (await asyncio.wait((communicating,), timeout=_LOOK_SECONDS))[0]:
                 if excess := await asyncio.to_thread(measure, process.pid):
-                    raise TooMuch(excess)
-            out, err = await ended
+                    raise InstallLimitExceeded(excess)
+            stdout, stderr = await communicating
         finally:
-            ended.cancel()
-    complaints = " ".join(err.decode("utf-8", "replace").split())
-    return process.returncode or 0, out.decode("utf-8", "replace"), complaints
+            communicating.cancel()
+    complaints = " ".join(stderr.decode("utf-8", "replace").split())
+    return process.returncode or 0, stdout.decode("utf-8", "replace"), complaints

@@ -1,4 +1,4 @@
-"""What would help, only where there are enough rows as evidence; each line has these rows and a command."""
+"""Advice from the figures, only with enough evidence; each line names its evidence and a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alita_tui.spine.text import counted
 LEAST_RUNS = 8
 """Minimum number of runs of a tool before advice is given about it."""
 _FAILING = 0.9
-"""A tool whose share of good runs is below, with 95 % confidence, is worth a repair."""
+"""A tool is worth a repair if its share of good runs is below this, with 95 % confidence."""
 _BUDGET_TASKS = 3
 
 
@@ -23,7 +23,7 @@ def advice(
     kinds: Sequence[Line],
     anomalies: Sequence[Anomaly],
 ) -> tuple[Advice, ...]:
-    """Return what to do, the most pressing first."""
+    """Return the advice, most urgent first."""
     lines = [
         *_repairs(tools),
         *_unpriced(models),
@@ -34,14 +34,14 @@ def advice(
     return tuple(line for line in lines if line.places)
 
 
-def at_most(ok: int, of: int) -> float:
+def at_most(ok: int, total: int) -> float:
     """Return the upper end of the 95 % interval of a share (Wilson)."""
-    if not of:
+    if not total:
         return 1.0
-    z, share = 1.96, ok / of
-    middle = share + z * z / (2 * of)
-    spread = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return (middle + spread) / (1 + z * z / of)
+    z, share = 1.96, ok / total
+    middle = share + z * z / (2 * total)
+    spread = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return (middle + spread) / (1 + z * z / total)
 
 
 def _repairs(tools: Iterable[Line]) -> list[Advice]:

@@ -1,9 +1,9 @@
-"""Days that stand out, by rules that are stated with each finding.
+"""Unusual days, by rules that are stated with each finding.
 
-A share (answered tasks, runs of a tool that went well) stands out where chance would produce it less often than once in
-a hundred reports, all days and tools of the report counted (Fisher's exact test, Bonferroni's correction). Cost and
-time stand out where the day is at least twice the median of the other days and far above their spread. Without the
-minimum of evidence nothing is reported.
+A share (answered tasks, good runs of a tool) is unusual if chance would produce one like it in fewer than one of a
+hundred reports, over all days and tools of the report (Fisher's exact test with Bonferroni's correction). A cost or
+time is unusual if it is at least twice the median of the other days and far above their spread. Below a minimum of
+evidence nothing is reported.
 """
 
 from __future__ import annotations
@@ -33,24 +33,26 @@ _COST = f"at least twice the median of {LEAST_DAYS} or more other days, and 5 ro
 _SHARE = "less likely than 1 in 100 by chance, over all days (and tools) looked at"
 
 Places = Callable[[Column], tuple[Place, ...]]
-"""Gives the places of some rows."""
+"""Returns the places of rows."""
 
 
 class Counted(NamedTuple):
-    """Rows with a day each, of which some went badly."""
+    """Rows of tasks or runs."""
 
     day: Column
+    """The day of each row, as days since 1970."""
     bad: Column
+    """True for each row that failed."""
     places: Places
     owner: Column | None = None
-    """What each row is of, as a number; None where all are of one."""
+    """The number of each row's tool; None for tasks."""
 
 
 def cost_days(days: Sequence[int], usd: Column, places: Callable[[int], tuple[Place, ...]]) -> list[Anomaly]:
-    """Return the days that cost far more than the others. `usd`: of each day, 0 where nothing was spent."""
+    """Return the days that cost far more than the others. `usd` is the cost of each day, 0 if nothing was spent."""
     anomalies = []
-    for place, (day, spent) in enumerate(zip(days, usd.tolist(), strict=True)):
-        others = np.delete(usd, place)
+    for index, (day, spent) in enumerate(zip(days, usd.tolist(), strict=True)):
+        others = np.delete(usd, index)
         others = others[others > 0]
         if spent < LEAST_USD or len(others) < LEAST_DAYS:
             continue
@@ -64,13 +66,13 @@ def cost_days(days: Sequence[int], usd: Column, places: Callable[[int], tuple[Pl
 def slow_days(
     days: Sequence[int], seconds: Column, tasks: Column, places: Callable[[int], tuple[Place, ...]]
 ) -> list[Anomaly]:
-    """Return the days whose median task took far longer than on the others. NaN where there was none."""
+    """Return the days whose median task took far longer than usual; `seconds` is NaN for a day without tasks."""
     enough = (tasks >= LEAST_TASKS) & (seconds > 0)
     anomalies = []
-    for place, day in enumerate(days):
-        median = float(seconds[place])
-        others = seconds[enough & (np.arange(len(days)) != place)]
-        if not enough[place] or len(others) < LEAST_DAYS:
+    for index, day in enumerate(days):
+        median = float(seconds[index])
+        others = seconds[enough & (np.arange(len(days)) != index)]
+        if not enough[index] or len(others) < LEAST_DAYS:
             continue
         usual = float(np.median(others))
         if median >= 2 * usual and far_above(median, others, deviations=_DEVIATIONS):
@@ -80,17 +82,17 @@ def slow_days(
 
 
 def unanswered_days(counted: Counted) -> list[Anomaly]:
-    """Return the days on which more tasks than usual had no answer."""
+    """Return the days on which unusually many tasks had no answer."""
     anomalies = []
     total, bad = len(counted.bad), int(counted.bad.sum())
-    days, place = np.unique(counted.day, return_inverse=True)
-    drawn = np.bincount(place, minlength=len(days))
-    missed = np.bincount(place, weights=counted.bad, minlength=len(days)).astype(int)
-    looked = np.flatnonzero(drawn >= LEAST_TASKS)
-    for index in looked.tolist():
-        if tail(int(missed[index]), int(drawn[index]), bad, total) < _CHANCE / len(looked):
+    days, day_index = np.unique(counted.day, return_inverse=True)
+    drawn = np.bincount(day_index, minlength=len(days))
+    missed = np.bincount(day_index, weights=counted.bad, minlength=len(days)).astype(int)
+    tested = np.flatnonzero(drawn >= LEAST_TASKS)
+    for index in tested.tolist():
+        if tail(int(missed[index]), int(drawn[index]), bad, total) < _CHANCE / len(tested):
             share = 100 * (1 - missed[index] / drawn[index])
-            rows = np.flatnonzero((place == index) & counted.bad)
+            rows = np.flatnonzero((day_index == index) & counted.bad)
             text = f"only {share:.0f} % of {drawn[index]} tasks answered, usually {100 * (1 - bad / total):.0f} %"
             anomalies.append(
                 Anomaly("answered", "", name_of(days[index]), text, _SHARE, counted.places(rows))
@@ -99,7 +101,7 @@ def unanswered_days(counted: Counted) -> list[Anomaly]:
 
 
 def failing_tools(counted: Counted, names: Callable[[int], str]) -> list[Anomaly]:
-    """Return the days on which a tool failed far more often than on its others."""
+    """Return the days on which a tool failed far more often than on other days."""
     owner = counted.owner
     if owner is None or not len(owner):
         return []
@@ -111,18 +113,18 @@ def failing_tools(counted: Counted, names: Callable[[int], str]) -> list[Anomaly
     failed = np.bincount(cell, weights=counted.bad, minlength=size).astype(int)
     all_runs = np.bincount(tool, minlength=len(tools))
     all_failed = np.bincount(tool, weights=counted.bad, minlength=len(tools)).astype(int)
-    looked = np.flatnonzero(drawn >= LEAST_RUNS)
+    tested = np.flatnonzero(drawn >= LEAST_RUNS)
     anomalies = []
-    for cell_number in looked[failed[looked] >= 2].tolist():
+    for cell_number in tested[failed[tested] >= 2].tolist():
         tool_number, day_number = divmod(cell_number, len(days))
         bad, runs = int(failed[cell_number]), int(drawn[cell_number])
-        all_bad, everything = int(all_failed[tool_number]), int(all_runs[tool_number])
-        if everything - runs < LEAST_RUNS:  # no other days to compare with
+        all_bad, tool_runs = int(all_failed[tool_number]), int(all_runs[tool_number])
+        if tool_runs - runs < LEAST_RUNS:  # no other days to compare with
             continue
-        chance = tail(bad, runs, all_bad, everything)
-        if chance < _CHANCE / len(looked):
+        chance = tail(bad, runs, all_bad, tool_runs)
+        if chance < _CHANCE / len(tested):
             rows = np.flatnonzero((cell == cell_number) & counted.bad)
-            text = f"{bad} of {runs} runs failed, {all_bad - bad} of {everything - runs} otherwise"
+            text = f"{bad} of {runs} runs failed, {all_bad - bad} of {tool_runs - runs} otherwise"
             name = names(int(tools[tool_number]))
             anomalies.append(
                 Anomaly("tool", name, name_of(days[day_number]), text, _SHARE, counted.places(rows))

@@ -1,4 +1,4 @@
-"""How likely a count is by chance alone, and what is far above other values."""
+"""The probability of a count by chance, and outliers of a sample."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from alita_tui.statistics.records import Column
 
 
 def _ways(total: int, chosen: int) -> float:
-    """Return the logarithm of how many ways there are to choose."""
+    """Return the logarithm of the binomial coefficient `total` over `chosen`."""
     return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)
 
 
-def tail(bad: int, drawn: int, all_bad: int, everything: int) -> float:
-    """Return the chance of at least `bad` among `drawn`, where `all_bad` of `everything` are spread by chance.
+def tail(bad: int, drawn: int, all_bad: int, total: int) -> float:
+    """Return the probability of at least `bad` failures among `drawn` rows, if `all_bad` of `total` rows are failures.
 
-    Fisher's exact test, one-sided: nothing about the true rate is assumed. Returns 1 for no more than expected.
+    This is Fisher's exact test, one-sided; it assumes nothing about the true rate. Returns 1 for a count that is no
+    higher than expected.
     """
-    if bad <= drawn * all_bad / everything:
+    if bad <= drawn * all_bad / total:
         return 1.0
-    whole, chance = _ways(everything, drawn), 0.0
+    log_total, chance = _ways(total, drawn), 0.0
     for count in range(bad, min(drawn, all_bad) + 1):
-        part = math.exp(_ways(all_bad, count) + _ways(everything - all_bad, drawn - count) - whole)
-        chance += part
-        if part < chance * 1e-9:  # beyond the expected each part is smaller than the one before
+        term = math.exp(_ways(all_bad, count) + _ways(total - all_bad, drawn - count) - log_total)
+        chance += term
+        if term < chance * 1e-9:  # above the expected count, each term is smaller than the one before
             break
     return min(chance, 1.0)
 
 
-def far_above(value: float, others: Column, *, deviations: float) -> bool:
-    """Return whether a value is far above others that are spread over ratios, such as costs.
+def far_above(value: float, sample: Column, *, deviations: float) -> bool:
+    """Return True if a value is far above a sample of positive values that vary by ratios, such as costs.
 
-    The unit is the robust standard deviation of the logarithms (1.4826 × the median deviation, at least a tenth),
-    so that one wild day among the others does not hide the next.
+    The unit is the robust standard deviation of the logarithms (1.4826 × the median deviation, at least 0.1), so that
+    one outlier in the sample does not hide another.
     """
-    logs = np.log(others)
+    logs = np.log(sample)
     middle = float(np.median(logs))
     spread = max(1.4826 * float(np.median(np.abs(logs - middle))), 0.1)
     return math.log(value) > middle + deviations * spread

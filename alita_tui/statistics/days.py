@@ -1,4 +1,4 @@
-"""Days in the local time, as numbers that can be grouped by."""
+"""Days in local time, as numbers by which rows can be grouped."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from alita_tui.statistics.records import Column
 _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 _FIRST, _LAST = -60_000_000_000.0, 250_000_000_000.0
-"""Seconds of the years that a `datetime` knows, with room to spare."""
+"""First and last time in seconds since 1970, well within the range of `datetime`."""
 
 
-def _offset(at: float) -> float:
-    """Return how far the local time is ahead of UTC, in seconds."""
-    ahead = datetime.fromtimestamp(at, UTC).astimezone().utcoffset()
-    return ahead.total_seconds() if ahead is not None else 0.0
+def _offset(timestamp: float) -> float:
+    """Return how far local time is ahead of UTC at a time, in seconds."""
+    offset = datetime.fromtimestamp(timestamp, UTC).astimezone().utcoffset()
+    return offset.total_seconds() if offset is not None else 0.0
 
 
-def day_numbers(at: Column) -> Column:
+def day_numbers(times: Column) -> Column:
     """Return the local day of each time (seconds since 1970) as days since 1970."""
-    if not len(at):
+    if not len(times):
         return np.empty(0, np.int64)
-    at = np.clip(np.nan_to_num(at), _FIRST, _LAST)
-    utc = np.floor_divide(at, _DAY).astype(np.int64)
-    days, place = np.unique(utc, return_inverse=True)
+    times = np.clip(np.nan_to_num(times), _FIRST, _LAST)
+    utc = np.floor_divide(times, _DAY).astype(np.int64)
+    days, day_index = np.unique(utc, return_inverse=True)
     starts = np.array([_offset(day * _DAY) for day in days.tolist()])
     ends = np.array([_offset(day * _DAY + _DAY - 1) for day in days.tolist()])
-    ahead = starts[place]
+    offsets = starts[day_index]
     for row in np.flatnonzero(
-        (starts != ends)[place]
+        (starts != ends)[day_index]
     ).tolist():  # the two days a year with a change of the clocks
-        ahead[row] = _offset(float(at[row]))
-    local: Column = np.floor_divide(at + ahead, _DAY).astype(np.int64)
+        offsets[row] = _offset(float(times[row]))
+    local: Column = np.floor_divide(times + offsets, _DAY).astype(np.int64)
     return local
 
 
@@ -44,5 +44,5 @@ def day_of(now: datetime) -> int:
 
 
 def name_of(day: int) -> str:
-    """Write a day as ISO 8601."""
+    """Return a day, given as days since 1970, in ISO 8601."""
     return (date(1970, 1, 1) + timedelta(days=int(day))).isoformat()

@@ -1,9 +1,9 @@
-"""What a task will cost and take, from similar ones; and how often such estimates held.
+"""Estimates the cost and duration of a task from similar tasks, and reports how often such estimates held.
 
-Similarity is the cosine of the stems of the tasks' words, rare ones counting more. Of n similar tasks the next one
-lies between the k-th from below and the k-th from above with the chance 1 - 2k / (n + 1), whatever the spread is,
-as long as it is one of them. So from nine tasks on the range holds at least eight of ten times, and before there is
-none.
+Similarity is the cosine of the stems of the tasks' words, with more weight on rare ones. If a task is drawn from the
+same distribution as n similar ones, it lies between their k-th smallest and k-th largest with probability
+1 - 2k / (n + 1), whatever the distribution is. So from nine tasks on, the range holds at least eight times out of ten;
+with fewer tasks there is no estimate.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from alita_tui.statistics.rows import words_of
 
 LEAST = 9
 MOST = 60
-"""Maximum number of tasks that an estimate rests on: the most similar ones, of these the newest."""
+"""Maximum number of tasks in an estimate: the most similar, and of equally similar ones the newest."""
 _ALIKE = 0.4
 _HEAVIEST = 3.0
-"""Largest weight of a rare word: most are details of a task, such as a place, and not its kind."""
+"""Largest weight of a rare word: most rare words are details of a task, such as a place, and do not tell its kind."""
 _LEFT_OUT = ("", "parked", "interrupted", "sandbox")
-"""Outcomes that are no evidence of what a task takes."""
+"""Outcomes of tasks that are no evidence of cost or duration."""
 _CHECKED = 100
 """Number of the newest tasks for which estimates are checked."""
 
 
 def task_usd(records: Records) -> Column:
-    """Return what each task cost; NaN where a call has no known price or no cost on record."""
+    """Return the cost of each task in US dollars; NaN if a call of it has no known price."""
     calls, tasks = records.tables["calls"], records.tables["tasks"]
     owner = records.tasks_of("calls")
     of_tasks = owner >= 0
     paid = calls["paid"][of_tasks]
-    known = np.where(paid, calls["usd"][of_tasks], 0.0)
-    usd: Column = np.bincount(owner[of_tasks], weights=known, minlength=len(tasks)).astype(float)
+    prices = np.where(paid, calls["usd"][of_tasks], 0.0)
+    usd: Column = np.bincount(owner[of_tasks], weights=prices, minlength=len(tasks)).astype(float)
     return usd
 
 
@@ -68,43 +68,45 @@ class Estimator:
         self._norms = np.sqrt(np.bincount(of_task, weights=squares, minlength=len(tasks)))
 
     def estimate(self, text: str) -> Estimate:
-        """Return what a task with this text will take."""
-        return self._estimate(self._alike(words_of(text), self._counts))
+        """Return the estimate for a task with this text."""
+        return self._estimate(self._similar(words_of(text), self._counts))
 
     def held(self) -> Held:
-        """Return how often estimates held: each of the newest tasks, estimated from those that ended before it."""
+        """Return how often estimates held; each of the newest tasks is estimated from tasks that ended before it."""
         rows = np.flatnonzero(self._counts)
         newest = rows[np.argsort(self._at[rows], kind="stable")][-_CHECKED:]
         words = self._records.tables["words"]
         figures = [0, 0, 0, 0, 0]
         for row in newest.tolist():
-            before = self._counts & (self._ended <= self._at[row])
+            earlier = self._counts & (self._ended <= self._at[row])
             task_words = words[self._starts[row] : self._starts[row + 1]].tolist()
-            estimate = self._estimate(self._alike(tuple(task_words), before), places=False)
+            estimate = self._estimate(self._similar(tuple(task_words), earlier), places=False)
             figures[0] += estimate.count > 0
-            for at, (span, value) in enumerate(
+            for index, (span, value) in enumerate(
                 ((estimate.usd, self._usd[row]), (estimate.seconds, self._seconds[row]))
             ):
                 if span is not None and not math.isnan(value):
-                    figures[1 + 2 * at] += 1
-                    figures[2 + 2 * at] += bool(span[0] <= value <= span[2])
+                    figures[1 + 2 * index] += 1
+                    figures[2 + 2 * index] += bool(span[0] <= value <= span[2])
         return Held(*figures)
 
-    def _alike(self, words: tuple[int, ...], counts: Column) -> tuple[Column, bool]:
-        """Return the similar tasks and True; all that count and False where too few are similar."""
+    def _similar(self, words: tuple[int, ...], counts: Column) -> tuple[Column, bool]:
+        """Return similar tasks and True, or all tasks that count and False if too few are similar."""
         codes = np.searchsorted(self._words, np.array(words, np.uint32))
-        known = [
+        known_codes = [
             int(code)
             for code, word in zip(codes.tolist(), words, strict=True)
             if code < len(self._words) and self._words[code] == word
         ]
-        unknown = len(words) - len(known)
-        norm = math.sqrt(sum(float(self._weights[code]) ** 2 for code in known) + unknown * _HEAVIEST**2)
-        if known and norm:
-            posted = [self._posted[self._posting[code] : self._posting[code + 1]] for code in known]
+        unknown = len(words) - len(known_codes)
+        norm = math.sqrt(
+            sum(float(self._weights[code]) ** 2 for code in known_codes) + unknown * _HEAVIEST**2
+        )
+        if known_codes and norm:
+            posted = [self._posted[self._posting[code] : self._posting[code + 1]] for code in known_codes]
             weights = [
                 np.full(len(rows_of_word), self._weights[code] ** 2)
-                for code, rows_of_word in zip(known, posted, strict=True)
+                for code, rows_of_word in zip(known_codes, posted, strict=True)
             ]
             scores = np.bincount(
                 np.concatenate(posted), weights=np.concatenate(weights), minlength=len(self._at)
@@ -138,9 +140,12 @@ class Estimator:
 
 
 def span_of(values: Column | Sequence[float]) -> tuple[float, float, float] | None:
-    """Return low, middle and high of a sample; None of fewer than nine known values. Eight of ten lie between."""
-    known = np.sort(np.asarray(values, float)[~np.isnan(np.asarray(values, float))])
-    if len(known) < LEAST:
+    """Return low, median and high of a sample, with eight of ten values between low and high.
+
+    Returns None for fewer than nine known values.
+    """
+    ordered = np.sort(np.asarray(values, float)[~np.isnan(np.asarray(values, float))])
+    if len(ordered) < LEAST:
         return None
-    inward = max(int(0.1 * (len(known) + 1) + 1e-9), 1)
-    return float(known[inward - 1]), float(np.median(known)), float(known[-inward])
+    rank = max(int(0.1 * (len(ordered) + 1) + 1e-9), 1)
+    return float(ordered[rank - 1]), float(np.median(ordered)), float(ordered[-rank])

@@ -1,4 +1,4 @@
-"""The rows of all sessions as columns, and the file that keeps them: only sessions that changed are read again."""
+"""The rows of all sessions as columns, and the file that stores them. Only changed sessions are read again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from alita_tui.events import ready
 from alita_tui.statistics.rows import SessionRows
 
 Column = NDArray[Any]
-"""A table: one record for each row."""
+"""A numpy array with one element for each row: a table of records, or one of its fields."""
 Stamp = tuple[int, ...]
-"""The state of a session's files; it differs once they changed."""
+"""The state of a session's files; it changes whenever they do."""
 
 _VERSION = 2
 _RUN = np.dtype([("at", "f8"), ("ms", "f8"), ("seq", "u4"), ("task", "i4"), ("tool", "u4"), ("kind", "u4"),
@@ -32,14 +32,14 @@ _TABLES = {"runs": _RUN, "calls": _CALL, "builds": _BUILD, "tasks": _TASK, "word
 
 
 class _Session(msgspec.Struct, array_like=True):
-    """A session in the file: its files' state and how many rows of each table are its own."""
+    """A session in the file: the state of its files, and its number of rows in each table."""
 
     name: str
     session_id: str
     stamp: Stamp
     rows: tuple[int, ...]
     damaged: bool = False
-    """Something of it could not be read, so its figures may be too low."""
+    """True if a part of it could not be read, so that its figures may be too low."""
 
 
 class _Head(msgspec.Struct, array_like=True):
@@ -49,42 +49,44 @@ class _Head(msgspec.Struct, array_like=True):
 
 
 class Records:
-    """The rows of all sessions. `name` of a session is its file's."""
+    """The rows of all sessions. A session's `name` is the name of its file."""
 
     def __init__(self) -> None:
         self.names: list[str] = [""]
-        """Every name that rows refer to by its place."""
+        """The names to which rows refer by their index."""
         self._numbers: dict[str, int] = {"": 0}
         self.sessions: list[_Session] = []
-        self.tables: dict[str, Column] = {name: np.empty(0, kind) for name, kind in _TABLES.items()}
+        self.tables: dict[str, Column] = {name: np.empty(0, dtype) for name, dtype in _TABLES.items()}
 
     def stale(self, stamps: Mapping[str, Stamp]) -> list[str]:
-        """Return the sessions of a folder that have to be read: new, or changed since."""
-        known = {session.name: session.stamp for session in self.sessions}
-        return [name for name, stamp in stamps.items() if known.get(name) != stamp]
+        """Return the sessions of a folder that have to be read, because they are new or have changed."""
+        stored = {session.name: session.stamp for session in self.sessions}
+        return [name for name, stamp in stamps.items() if stored.get(name) != stamp]
 
-    def update(self, present: Iterable[str], read: Sequence[tuple[str, str, Stamp, SessionRows]]) -> bool:
-        """Drop sessions that are not present any more, and put in those that were read; return whether that changed it.
+    def update(
+        self, present: Iterable[str], read_sessions: Sequence[tuple[str, str, Stamp, SessionRows]]
+    ) -> bool:
+        """Drop sessions that are no longer present and insert those that were read; return True if anything changed.
 
-        `read`: name, session id, stamp, rows.
+        `read_sessions` holds name, session id, stamp and rows of each.
         """
-        gone = {session.name for session in self.sessions} - set(present)
-        anew = gone | {name for name, *_ in read}
-        if not anew:
+        removed = {session.name for session in self.sessions} - set(present)
+        replaced = removed | {name for name, *_ in read_sessions}
+        if not replaced:
             return False
-        unchanged = [session.name not in anew for session in self.sessions]
+        unchanged = [session.name not in replaced for session in self.sessions]
         parts: dict[str, list[Column]] = {}
-        for place, name in enumerate(_TABLES):
-            counts = [session.rows[place] for session in self.sessions]
+        for index, name in enumerate(_TABLES):
+            counts = [session.rows[index] for session in self.sessions]
             parts[name] = [self.tables[name][np.repeat(np.array(unchanged, bool), counts)]]
-        self.sessions = [session for session in self.sessions if session.name not in anew]
-        for name, session_id, stamp, rows in read:
+        self.sessions = [session for session in self.sessions if session.name not in replaced]
+        for name, session_id, stamp, rows in read_sessions:
             tables = self._tables_of(rows)
             sizes = tuple(len(tables[table]) for table in _TABLES)
             self.sessions.append(_Session(name, session_id, stamp, sizes, rows.damaged))
-            for table, part in tables.items():
-                parts[table].append(part)
-        self.tables = {name: np.concatenate(part) for name, part in parts.items()}
+            for table, new_rows in tables.items():
+                parts[table].append(new_rows)
+        self.tables = {name: np.concatenate(new_rows) for name, new_rows in parts.items()}
         return True
 
     def _tables_of(self, rows: SessionRows) -> dict[str, Column]:
@@ -116,18 +118,18 @@ class Records:
         return self._numbers[name]
 
     def owners(self, table: str) -> Column:
-        """Return of each row the place of its session."""
-        place = list(_TABLES).index(table)
-        return np.repeat(np.arange(len(self.sessions)), [session.rows[place] for session in self.sessions])
+        """Return the index of each row's session."""
+        index = list(_TABLES).index(table)
+        return np.repeat(np.arange(len(self.sessions)), [session.rows[index] for session in self.sessions])
 
     def tasks_of(self, table: str) -> Column:
-        """Return of each row the place of its task among all tasks; -1 for none."""
-        own = self.tables[table]["task"].astype(np.int64)
-        place = list(_TABLES).index("tasks")
+        """Return the index of each row's task among all tasks; -1 for none."""
+        numbers = self.tables[table]["task"].astype(np.int64)
+        index = list(_TABLES).index("tasks")
         starts = np.concatenate(
-            ([0], np.cumsum([session.rows[place] for session in self.sessions], dtype=np.int64))
+            ([0], np.cumsum([session.rows[index] for session in self.sessions], dtype=np.int64))
         )
-        return np.where(own < 0, -1, own + starts[self.owners(table)]) if len(own) else own
+        return np.where(numbers < 0, -1, numbers + starts[self.owners(table)]) if len(numbers) else numbers
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ class Records:
 
     @classmethod
     def unpacked(cls, raw: bytes) -> Records:
-        """Return what `packed` made; nothing, so that all is read again, for anything else."""
+        """Return the records in bytes from `packed`; empty records for any other bytes, so that all is read again."""
         records = cls()
         if len(raw) < 12 or zlib.crc32(raw[4:]).to_bytes(4, "big") != raw[:4]:
             return records
@@ -150,14 +152,14 @@ class Records:
             head = msgspec.msgpack.decode(raw[12 : 12 + size], type=ready(_Head))
         except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
             return records
-        counts = [sum(session.rows[place] for session in head.sessions) for place in range(len(_TABLES))]
-        wanted = sum(count * kind.itemsize for count, kind in zip(counts, _TABLES.values(), strict=True))
-        if head.version != _VERSION or wanted != len(raw) - 12 - size:
+        counts = [sum(session.rows[index] for session in head.sessions) for index in range(len(_TABLES))]
+        expected = sum(count * dtype.itemsize for count, dtype in zip(counts, _TABLES.values(), strict=True))
+        if head.version != _VERSION or expected != len(raw) - 12 - size:
             return records
-        at = 12 + size
-        for count, (name, kind) in zip(counts, _TABLES.items(), strict=True):
-            records.tables[name] = np.frombuffer(raw, kind, count, at)
-            at += count * kind.itemsize
+        offset = 12 + size
+        for count, (name, dtype) in zip(counts, _TABLES.items(), strict=True):
+            records.tables[name] = np.frombuffer(raw, dtype, count, offset)
+            offset += count * dtype.itemsize
         records.names, records.sessions = head.names, head.sessions
         records._numbers = {name: number for number, name in enumerate(head.names)}
         return records

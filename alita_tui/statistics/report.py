@@ -1,4 +1,4 @@
-"""The statistics of a period out of the rows of all sessions."""
+"""The statistics of a period, from the rows of all sessions."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from alita_tui.statistics.estimates import Estimator, task_usd
 from alita_tui.statistics.records import Column, Records
 
 TREND_DAYS = 30
-"""Days of a report that shows everything."""
+"""Days that are shown one by one in a report of everything."""
 _MOST_DAYS = 3660
 _MOST_LINES = 500
 _MOST_PLACES = 20
 _NOT_JUDGED = ("interrupted", "sandbox")
-"""Ends of a run that are no evidence about the tool."""
+"""Reasons why a run ended that are no evidence about its tool."""
 _OPEN = ("", "parked")
 """Outcomes of tasks that have not ended."""
 
 
 class Period(NamedTuple):
-    """Days of a report, as days since 1970."""
+    """The days of a report, as days since 1970."""
 
     first: int
     last: int
     whole: bool = False
-    """Everything counts, also what lies outside of the days."""
+    """True if everything counts, also outside of these days."""
 
     def has(self, day: Column) -> Column:
-        """Return which rows are in the period."""
+        """Return for each row whether its day is in the period."""
         return np.ones(len(day), bool) if self.whole else (day >= self.first) & (day <= self.last)
 
     @property
     def earlier(self) -> Period:
-        """The period of the same length before."""
+        """The preceding period of the same length."""
         return Period(2 * self.first - self.last - 1, self.first - 1)
 
 
 def period(now: datetime, days: int | None) -> Period:
-    """Return the newest days up to today; for None everything, with the days of the last month shown one by one."""
+    """Return this many days up to today; for None everything, with the last 30 days shown one by one."""
     today = day_of(now)
     return Period(today - (min(days or TREND_DAYS, _MOST_DAYS) - 1), today, whole=days is None)
 
@@ -56,7 +56,7 @@ def period(now: datetime, days: int | None) -> Period:
 def report(
     records: Records, span: Period, *, unreadable: Sequence[str] = (), estimates: bool = True
 ) -> Report:
-    """Return the statistics of a period. `estimates=False` leaves out how often estimates held."""
+    """Return the statistics of a period; without `estimates` it is not computed how often estimates held."""
     return _Reporter(records, span).report(tuple(unreadable), estimates=estimates)
 
 
@@ -75,8 +75,8 @@ class _Reporter:
         self._open = self._codes(_OPEN)
         self._answered = names.index("answered") if "answered" in names else -1
 
-    def _codes(self, wanted: Sequence[str]) -> list[int]:
-        return [number for number, name in enumerate(self._records.names) if name in wanted]
+    def _codes(self, names: Sequence[str]) -> list[int]:
+        return [number for number, name in enumerate(self._records.names) if name in names]
 
     def report(self, unreadable: tuple[str, ...], *, estimates: bool) -> Report:
         span = self._span
@@ -113,7 +113,7 @@ class _Reporter:
             held=Estimator(self._records).held() if estimates else Held(),
         )
 
-    # --- the whole ----------------------------------------------------------------------------------
+    # --- totals and days ----------------------------------------------------------------------------
 
     def _ended(self, span: Period) -> Column:
         tasks = self._tables["tasks"]
@@ -128,8 +128,8 @@ class _Reporter:
         answered = ended & (tasks["outcome"] == self._answered)
         ran = span.has(self._day["runs"])
         judged = ran & ~np.isin(runs["kind"], self._not_judged)
-        called = span.has(self._day["calls"])
-        usd = calls["usd"][called]
+        calls_made = span.has(self._day["calls"])
+        usd = calls["usd"][calls_made]
         seconds = tasks["seconds"][answered]
         seconds = seconds[~np.isnan(seconds)]
         built = span.has(self._day["builds"]) & (builds["kind"] == 0)
@@ -140,8 +140,8 @@ class _Reporter:
             runs_ok=int((judged & (runs["kind"] == 0)).sum()),
             runs_judged=int(judged.sum()),
             reused=int((ran & runs["reused"]).sum()),
-            calls=int(called.sum()),
-            tokens=int(calls["tokens"][called].sum()),
+            calls=int(calls_made.sum()),
+            tokens=int(calls["tokens"][calls_made].sum()),
             usd=float(np.nansum(usd)),
             unpriced=int(np.isnan(usd).sum()),
             builds=int(built.sum()),
@@ -152,62 +152,64 @@ class _Reporter:
         first, count = self._span.first, self._span.last - self._span.first + 1
         tasks, runs, calls = self._tables["tasks"], self._tables["runs"], self._tables["calls"]
 
-        def counted(table: str, rows: Column, weights: Column | None = None) -> list[float]:
-            place = self._day[table] - first
-            rows = rows & (place >= 0) & (place < count)
-            sums = np.bincount(place[rows], None if weights is None else weights[rows], minlength=count)
+        def per_day(table: str, rows: Column, weights: Column | None = None) -> list[float]:
+            index = self._day[table] - first
+            rows = rows & (index >= 0) & (index < count)
+            sums = np.bincount(index[rows], None if weights is None else weights[rows], minlength=count)
             return [float(value) for value in sums]
 
-        everything = np.ones(len(runs), bool)
+        all_runs = np.ones(len(runs), bool)
         ended = self._ended(self._span)
         answered = ended & (tasks["outcome"] == self._answered)
-        called = np.ones(len(calls), bool)
+        all_calls = np.ones(len(calls), bool)
         columns = (
-            counted("calls", called, np.nan_to_num(calls["usd"])),
-            counted("calls", np.isnan(calls["usd"])),
-            counted("calls", called, calls["tokens"]),
-            counted("tasks", ended),
-            counted("tasks", answered),
-            counted("runs", everything),
-            counted("runs", everything & runs["reused"]),
+            per_day("calls", all_calls, np.nan_to_num(calls["usd"])),
+            per_day("calls", np.isnan(calls["usd"])),
+            per_day("calls", all_calls, calls["tokens"]),
+            per_day("tasks", ended),
+            per_day("tasks", answered),
+            per_day("runs", all_runs),
+            per_day("runs", all_runs & runs["reused"]),
         )
         times = self._times(np.flatnonzero(answered & ~np.isnan(tasks["seconds"])), first, count)
         places = self._places_of_days(ended, answered, first, count)
         return tuple(
             Day(
-                name_of(first + place), usd=usd, unpriced=int(unpriced), tokens=int(tokens), tasks=int(all_tasks),
-                answered=int(good), runs=int(ran), reused=int(reused), median_s=times[place][0],
-                p95_s=times[place][1], places=places[place],
+                name_of(first + index), usd=usd, unpriced=int(unpriced), tokens=int(tokens), tasks=int(all_tasks),
+                answered=int(answers), runs=int(ran), reused=int(reused), median_s=times[index][0],
+                p95_s=times[index][1], places=places[index],
             )
-            for place, (usd, unpriced, tokens, all_tasks, good, ran, reused) in enumerate(zip(*columns, strict=True))
+            for index, (usd, unpriced, tokens, all_tasks, answers, ran, reused) in enumerate(zip(*columns, strict=True))
         )  # fmt: skip
 
     def _times(self, rows: Column, first: int, count: int) -> list[tuple[float | None, float | None]]:
-        """Return the seconds of the middle task and of the 95th of a hundred, for each day."""
+        """Return median and 95th percentile of the tasks' seconds, for each day."""
         seconds = self._tables["tasks"]["seconds"]
         order = rows[np.lexsort((seconds[rows], self._day["tasks"][rows]))]
         times: list[tuple[float | None, float | None]] = []
         for tasks_of_day in self._by_day(order, first, count):
-            known = seconds[tasks_of_day]
-            times.append((float(np.median(known)), _rank(known, 0.95)) if len(tasks_of_day) else (None, None))
+            durations = seconds[tasks_of_day]
+            times.append(
+                (float(np.median(durations)), _rank(durations, 0.95)) if len(tasks_of_day) else (None, None)
+            )
         return times
 
     def _by_day(self, order: Column, first: int, count: int) -> Iterator[Column]:
-        """Yield those of tasks in the order of their days that began on each day."""
+        """Yield the tasks of each day, from tasks that are sorted by day."""
         edges = np.searchsorted(self._day["tasks"][order], np.arange(first, first + count + 1))
         return (order[start:end] for start, end in pairwise(edges.tolist()))
 
     def _places_of_days(
         self, ended: Column, answered: Column, first: int, count: int
     ) -> list[tuple[Place, ...]]:
-        """Return the newest tasks without an answer, else the newest ones, for each day."""
+        """Return the newest tasks without an answer, or if all were answered the newest tasks, for each day."""
         rows = np.flatnonzero(ended)
         order = rows[
             np.lexsort((self._tables["tasks"]["at"][rows], answered[rows], self._day["tasks"][rows]))
         ]
         places = []
         for tasks_of_day in self._by_day(order, first, count):
-            lost = int(np.searchsorted(answered[tasks_of_day], True))  # they come first
+            lost = int(np.searchsorted(answered[tasks_of_day], True))  # unanswered tasks are sorted first
             places.append(
                 self._places("tasks", (tasks_of_day[:lost] if lost else tasks_of_day)[::-1][:_MOST_PLACES])
             )
@@ -228,10 +230,10 @@ class _Reporter:
         unpriced = np.bincount(calls["tool"][paid], np.isnan(calls["usd"][paid]), size)
         tokens = np.bincount(calls["tool"][paid], calls["tokens"][paid], size)
         reused = np.bincount(runs["tool"][rows], runs["reused"][rows], size)
-        called = np.bincount(calls["tool"][paid], minlength=size)
+        paid_calls = np.bincount(calls["tool"][paid], minlength=size)
         return tuple(
             self._line(
-                group, "runs", rows, usd=float(usd[group.code]) if called[group.code] else None,
+                group, "runs", rows, usd=float(usd[group.code]) if paid_calls[group.code] else None,
                 unpriced=int(unpriced[group.code]), tokens=int(tokens[group.code]), reused=int(reused[group.code]),
             )
             for group in groups
@@ -260,28 +262,28 @@ class _Reporter:
 
     def _kinds(self) -> tuple[Line, ...]:
         lines: list[Line] = []
-        for what, table, column in (
+        for prefix, table, column in (
             ("task", "tasks", "outcome"), ("run", "runs", "kind"), ("model", "calls", "kind"),
             ("build", "builds", "kind"),
         ):  # fmt: skip
             rows = np.flatnonzero(self._span.has(self._day[table]))
             codes = self._tables[table][column][rows]
-            bad = (codes > 0) & ~np.isin(codes, [*self._open, self._answered])
-            rows = rows[bad]
+            failed = (codes > 0) & ~np.isin(codes, [*self._open, self._answered])
+            rows = rows[failed]
             usd = np.nan_to_num(self._usd[rows]) if table == "tasks" else np.zeros(len(rows))
             durations = self._durations(table, rows)
             groups = _grouped(
-                codes[bad], codes[bad], durations, self._tables[table]["at"][rows],
+                codes[failed], codes[failed], durations, self._tables[table]["at"][rows],
                 judged=np.zeros(len(rows), bool), trend=self._trend(table, rows),
             )  # fmt: skip
-            cost = np.bincount(codes[bad], usd, len(self._records.names))
+            cost = np.bincount(codes[failed], usd, len(self._records.names))
             for group in groups:
                 line = self._line(
                     group,
                     table,
                     rows,
                     usd=float(cost[group.code]) if table == "tasks" else None,
-                    prefix=f"{what}: ",
+                    prefix=f"{prefix}: ",
                 )
                 lines.append(line)
         return tuple(sorted(lines, key=lambda line: (-line.count, line.name)))
@@ -297,9 +299,9 @@ class _Reporter:
         first, count = self._span.first, self._span.last - self._span.first + 1
 
         def trend(selected: Column) -> tuple[int, ...]:
-            place = self._day[table][rows[selected]] - first
-            place = place[(place >= 0) & (place < count)]
-            return tuple(np.bincount(place, minlength=count).tolist())
+            offsets = self._day[table][rows[selected]] - first
+            offsets = offsets[(offsets >= 0) & (offsets < count)]
+            return tuple(np.bincount(offsets, minlength=count).tolist())
 
         return trend
 
@@ -323,15 +325,15 @@ class _Reporter:
         )
 
     def _places(self, table: str, rows: Column) -> tuple[Place, ...]:
-        own, seqs = self._owner[table], self._tables[table]["end" if table == "tasks" else "seq"]
+        owners, seqs = self._owner[table], self._tables[table]["end" if table == "tasks" else "seq"]
         sessions = self._records.sessions
-        return tuple(Place(sessions[int(own[row])].session_id, int(seqs[row])) for row in rows.tolist())
+        return tuple(Place(sessions[int(owners[row])].session_id, int(seqs[row])) for row in rows.tolist())
 
-    # --- what stands out ----------------------------------------------------------------------------
+    # --- unusual days -------------------------------------------------------------------------------
 
     def _anomalies(self, days: tuple[Day, ...]) -> list[Anomaly]:
         runs, tasks, calls = self._tables["runs"], self._tables["tasks"], self._tables["calls"]
-        numbers = range(self._span.first, self._span.last + 1)
+        period_days = range(self._span.first, self._span.last + 1)
         usd = np.array([day.usd for day in days])
         seconds = np.array([math.nan if day.median_s is None else day.median_s for day in days])
         answered = np.array([day.answered for day in days])
@@ -360,8 +362,8 @@ class _Reporter:
             owner=runs["tool"][judged],
         )
         anomalies_found = [
-            *anomalies.cost_days(numbers, usd, dearest),
-            *anomalies.slow_days(numbers, seconds, answered, slowest),
+            *anomalies.cost_days(period_days, usd, dearest),
+            *anomalies.slow_days(period_days, seconds, answered, slowest),
             *anomalies.unanswered_days(tasks_of_days),
             *anomalies.failing_tools(runs_of_tools, lambda code: self._records.names[code]),
         ]
@@ -383,39 +385,39 @@ def _grouped(
     codes: Column,
     kinds: Column,
     ms: Column,
-    at: Column,
+    times: Column,
     *,
     judged: Column,
     trend: Callable[[Column], tuple[int, ...]],
 ) -> list[_Group]:
-    """Return the groups of rows with the same code, the largest first."""
+    """Return the groups of rows with the same code, largest first."""
     order = np.argsort(codes, kind="stable")
     values, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
     groups = []
-    for place in np.argsort(-counts, kind="stable")[:_MOST_LINES].tolist():
-        rows = order[starts[place] : starts[place] + counts[place]]
-        known = ms[rows]
-        known = np.sort(known[~np.isnan(known)])
-        bad = rows[kinds[rows] > 0]
-        shown = bad if len(bad) else rows
-        shown = shown[np.argsort(at[shown], kind="stable")][::-1][:_MOST_PLACES]
+    for index in np.argsort(-counts, kind="stable")[:_MOST_LINES].tolist():
+        rows = order[starts[index] : starts[index] + counts[index]]
+        durations = ms[rows]
+        durations = np.sort(durations[~np.isnan(durations)])
+        failures = rows[kinds[rows] > 0]
+        newest = failures if len(failures) else rows
+        newest = newest[np.argsort(times[newest], kind="stable")][::-1][:_MOST_PLACES]
         groups.append(
             _Group(
-                code=int(values[place]),
-                rows_in=int(counts[place]),
+                code=int(values[index]),
+                rows_in=int(counts[index]),
                 judged=int(judged[rows].sum()),
                 ok=int((judged[rows] & (kinds[rows] == 0)).sum()),
-                median=_rank(known, 0.5),
-                p95=_rank(known, 0.95),
+                median=_rank(durations, 0.5),
+                p95=_rank(durations, 0.95),
                 trend=trend(rows),
-                rows=shown,
+                rows=newest,
             )
         )
     return groups
 
 
 def _rank(ordered: Column, share: float) -> float | None:
-    """Return the value that a share of an ordered sample does not exceed (nearest rank)."""
+    """Return a quantile of an ordered sample by nearest rank; `share` is from 0 to 1. None for an empty sample."""
     if not len(ordered):
         return None
     return float(ordered[min(max(math.ceil(share * len(ordered)) - 1, 0), len(ordered) - 1)])

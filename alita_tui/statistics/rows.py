@@ -1,7 +1,7 @@
 """A session's tasks, runs, model calls and builds as rows of plain values.
 
-Derived from the events alone. A fork's rows begin after what it shares with its parent, so nothing counts twice, and
-a session from elsewhere has none: its money was spent elsewhere.
+They are derived from the events alone. A fork's rows begin after the events that it shares with its parent, so that
+nothing counts twice. An imported session has no rows, because its money was spent elsewhere.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ KINDS = (
     e.ApprovalResolved, e.ToolRegistered, e.QuestionAsked, e.QuestionAnswered, e.ServerQuestion,
     e.ServerQuestionEnded, e.FeedbackGiven,
 )  # fmt: skip
-"""The events that rows are made of."""
+"""The events from which rows are derived."""
 
 _WORDS = 60
-"""Maximum number of words of a task that are stored, as hashes: enough to find similar tasks, and no text."""
+"""Maximum number of words stored per task, as hashes: enough to find similar tasks, without their text."""
 _MOST_USD, _MOST_MS = 1e6, 1e10
-"""What is above comes from a damaged record."""
+"""Plausible maxima; a higher value comes from a damaged record."""
 _NAMES = 120
 
 
@@ -40,18 +40,18 @@ class Run(NamedTuple):
     at: float
     seq: int
     task: int
-    """Place among the session's tasks; -1 for none."""
+    """Index among the session's tasks; -1 for none."""
     tool: str
     version: int
     kind: str
-    """Why it failed; empty where it did not."""
+    """Why it failed; empty if it did not."""
     ms: float
-    """NaN where it is not known, as everywhere."""
+    """Milliseconds; NaN if unknown, as in all rows."""
     reused: bool
 
 
 class Call(NamedTuple):
-    """One call of a model, with what it cost."""
+    """One call of a model, with its cost."""
 
     at: float
     seq: int
@@ -59,17 +59,17 @@ class Call(NamedTuple):
     role: str
     model: str
     kind: str
-    """Why it failed; empty where it did not."""
+    """Why it failed; empty if it did not."""
     tokens: int
     cached: int
-    """Tokens out of the provider's cache."""
+    """Tokens read from the provider's cache."""
     usd: float
-    """NaN where no price is known."""
+    """NaN if no price is known."""
     paid: bool
-    """True where the record has its cost, or that no price is known."""
+    """True if the record has its cost, or states that no price is known."""
     ms: float
     tool: str
-    """The tool that it builds or runs in; empty for none."""
+    """The tool that it helps to build, or that made the call; empty for none."""
 
 
 class Build(NamedTuple):
@@ -80,25 +80,25 @@ class Build(NamedTuple):
     task: int
     tool: str
     kind: str
-    """`failed` or `rejected`; empty where it joined the library."""
+    """`failed` or `rejected`; empty if the tool joined the library."""
 
 
 class Task(NamedTuple):
-    """One task that ended, or that still runs."""
+    """One task, ended or running."""
 
     at: float
     seq: int
     end: int
-    """The event that ended it; 0 for one that runs, or stopped with its process."""
+    """Number of the event that ended it; 0 if it still runs, or stopped with its process."""
     outcome: str
     seconds: float
-    """Without the time that it waited for the person."""
+    """Duration without the time that it waited for the person."""
     rating: int
-    """1 or -1 as the person rated it; 0 for no rating."""
+    """The person's rating, 1 or -1; 0 for none."""
     ungrounded: int
     words: tuple[int, ...]
     again: bool
-    """It goes on with an earlier one."""
+    """True if it continues an earlier task."""
 
 
 class SessionRows(msgspec.Struct):
@@ -109,16 +109,16 @@ class SessionRows(msgspec.Struct):
     builds: list[Build] = []
     tasks: list[Task] = []
     damaged: bool = False
-    """Something of the record could not be read."""
+    """True if a part of the record could not be read."""
 
 
 def words_of(text: str) -> tuple[int, ...]:
-    """Return the stems of what a text is about as sorted numbers, each once."""
+    """Return the hashes of the stems of a text's words, sorted, each once."""
     return tuple(sorted({zlib.crc32(stem.encode("utf-8", "replace")) for stem, _ in words(text)[:_WORDS]}))
 
 
 def rows_of(envelopes: Iterable[Envelope]) -> SessionRows:
-    """Return the rows of a session's record. Never raises for its contents."""
+    """Return the rows of a session's record. No content of a record makes it raise."""
     reader = _Reader()
     for envelope in envelopes:
         if reader.imported:
@@ -137,31 +137,31 @@ class _Reader:
         self._tasks: dict[str, Task] = {}
         self._places: dict[str, int] = {}
         self._newest = ""
-        self._begun: dict[str, tuple[Envelope, e.ToolCalled]] = {}
+        self._running_calls: dict[str, tuple[Envelope, e.ToolCalled]] = {}
         self._open_builds: dict[str, str] = {}
         """Build id -> name."""
         self._built: dict[str, str] = {}
         """Name of a tool -> the task that built it."""
-        self._asked: dict[str, int] = {}
+        self._call_rows: dict[str, int] = {}
         """Id of a call -> its row."""
         self._waits: dict[str, tuple[str, float]] = {}
-        """What waits for the person -> its task, and since when."""
+        """Id of what waits for the person -> its task, and since when (seconds since 1970)."""
         self._waited: dict[str, float] = {}
-        """Seconds of each task that are not its own: it waited for the person, or no process did it."""
+        """Seconds in which each task waited for the person, or no process worked on it."""
         self._last = math.nan
-        """When the newest of `KINDS` was recorded."""
-        self._given: dict[str, list[e.FeedbackGiven]] = {}
+        """When the newest event of `KINDS` was recorded (seconds since 1970)."""
+        self._ratings: dict[str, list[e.FeedbackGiven]] = {}
         """The person's ratings of the answer of each task."""
 
     def rows(self) -> SessionRows:
-        """What was taken so far."""
+        """Return the rows so far."""
         return SessionRows(self._runs, self._calls, self._builds, list(self._tasks.values()))
 
     def take(self, envelope: Envelope) -> None:
-        """Take in the next event."""
+        """Process the next event."""
         if isinstance(envelope.event, e.SessionResumed):
             self._resumed(envelope)
-        if isinstance(envelope.event, KINDS):  # the same, whether all events are read or these alone
+        if isinstance(envelope.event, KINDS):  # so that `_last` is the same if only these events are read
             self._last = _at(envelope)
             self._take(envelope, envelope.task_id or self._newest, (envelope.seq or 0) > self._shared)
 
@@ -178,11 +178,11 @@ class _Reader:
             case e.TaskFinished():
                 self._finish(envelope, event)
             case e.ToolCalled():
-                self._begun[event.call_id] = (envelope, event)
+                self._running_calls[event.call_id] = (envelope, event)
             case e.ToolReturned() | e.ToolFailed():
-                begun = self._begun.pop(event.call_id, None)
-                if begun is not None and counts:
-                    self._run(envelope, event, begun[1], begun[0].task_id or task)
+                started = self._running_calls.pop(event.call_id, None)
+                if started is not None and counts:
+                    self._run(envelope, event, started[1], started[0].task_id or task)
             case e.ModelReplied() | e.ModelFailed() | e.BudgetSpent() if counts:
                 self._call(envelope, event, task)
             case e.BuildStarted():
@@ -194,26 +194,26 @@ class _Reader:
             case e.QuestionAsked() | e.ServerQuestion():
                 self._waits[event.question_id] = (task, _at(envelope))
             case e.QuestionAnswered() | e.ServerQuestionEnded():
-                self._answered(event.question_id, envelope)
+                self._end_wait(event.question_id, envelope)
             case e.FeedbackGiven(call_id="", build_id="") if event.task_id in self._tasks:
                 self._rate(event)
             case _:
                 pass
 
     def _rate(self, event: e.FeedbackGiven) -> None:
-        given = self._given.setdefault(event.task_id, [])
-        given.append(event)
-        left = standing(given)
-        rating = 0 if not left else 1 if left[-1].rating == "up" else -1
+        ratings = self._ratings.setdefault(event.task_id, [])
+        ratings.append(event)
+        standing_ratings = standing(ratings)
+        rating = 0 if not standing_ratings else 1 if standing_ratings[-1].rating == "up" else -1
         self._tasks[event.task_id] = self._tasks[event.task_id]._replace(rating=rating)
 
     def _resumed(self, envelope: Envelope) -> None:
-        """Count the time until a process took the open tasks up again; it is in the wait of one that waits."""
-        away = _at(envelope) - self._last
-        asked = {task for task, _ in self._waits.values()}
+        """Add the time in which no process worked to the waits of open tasks; a task that waits has it anyway."""
+        pause = _at(envelope) - self._last
+        waiting_tasks = {task for task, _ in self._waits.values()}
         for task, row in self._tasks.items():
-            if not row.end and task not in asked and away > 0:
-                self._waited[task] = self._waited.get(task, 0.0) + away
+            if not row.end and task not in waiting_tasks and pause > 0:
+                self._waited[task] = self._waited.get(task, 0.0) + pause
 
     def _place(self, task: str) -> int:
         return self._places.get(task, -1)
@@ -226,11 +226,11 @@ class _Reader:
         )  # fmt: skip
 
     def _finish(self, envelope: Envelope, event: e.TaskFinished) -> None:
-        known = self._tasks.get(event.task_id)
-        if known is None:
+        row = self._tasks.get(event.task_id)
+        if row is None:
             return
-        seconds = _at(envelope) - known.at - self._waited.get(event.task_id, 0.0)
-        self._tasks[event.task_id] = known._replace(
+        seconds = _at(envelope) - row.at - self._waited.get(event.task_id, 0.0)
+        self._tasks[event.task_id] = row._replace(
             end=_seq(envelope),
             outcome=event.outcome,
             seconds=seconds if 0 <= seconds * 1000 < _MOST_MS else math.nan,  # the clock may have gone back
@@ -238,7 +238,7 @@ class _Reader:
         )
 
     def _run(
-        self, envelope: Envelope, event: e.ToolReturned | e.ToolFailed, called: e.ToolCalled, task: str
+        self, envelope: Envelope, event: e.ToolReturned | e.ToolFailed, call: e.ToolCalled, task: str
     ) -> None:
         kind = event.reason if isinstance(event, e.ToolFailed) else "misfit" if event.misfit else ""
         report = event.report
@@ -247,26 +247,26 @@ class _Reader:
                 at=_at(envelope),
                 seq=_seq(envelope),
                 task=self._place(task),
-                tool=_name(called.name),
-                version=min(max(called.version, 0), 65_535),
+                tool=_name(call.name),
+                version=min(max(call.version, 0), 65_535),
                 kind=kind,
                 ms=_figure(report.duration_ms, _MOST_MS) if report is not None else math.nan,
-                reused=self._built.get(called.name) != task,
+                reused=self._built.get(call.name) != task,
             )
         )
 
     def _call(
         self, envelope: Envelope, event: e.ModelReplied | e.ModelFailed | e.BudgetSpent, task: str
     ) -> None:
-        known = self._asked.get(event.call_id)
+        index = self._call_rows.get(event.call_id)
         if isinstance(event, e.BudgetSpent):
             usd = math.nan if event.cost_usd is None else _figure(event.cost_usd, _MOST_USD)
             tool = self._open_builds.get(event.build_id, "") if event.build_id else self._running(task)
-            if known is not None and not self._calls[known].paid:
-                row = self._calls[known]
+            if index is not None and not self._calls[index].paid:
+                row = self._calls[index]
                 tokens = row.tokens or _count(event.tokens)
-                model = _name(event.model) or row.model  # the reply names it as its server does
-                self._calls[known] = row._replace(usd=usd, paid=True, tool=tool, tokens=tokens, model=model)
+                model = _name(event.model) or row.model  # a reply has the server's own name of the model
+                self._calls[index] = row._replace(usd=usd, paid=True, tool=tool, tokens=tokens, model=model)
                 return
             self._add(
                 event.call_id,
@@ -285,9 +285,10 @@ class _Reader:
             )
         else:
             kind, ms, tokens, cached = event.error, math.nan, 0, 0
-        if known is not None and self._calls[known].paid and math.isnan(self._calls[known].ms):  # paid first
-            paid = self._calls[known]
-            self._calls[known] = paid._replace(kind=kind, ms=ms, cached=cached)
+        # The cost may be recorded before the reply.
+        if index is not None and self._calls[index].paid and math.isnan(self._calls[index].ms):
+            paid = self._calls[index]
+            self._calls[index] = paid._replace(kind=kind, ms=ms, cached=cached)
             return
         self._add(
             event.call_id,
@@ -298,15 +299,17 @@ class _Reader:
         )  # fmt: skip
 
     def _add(self, call_id: str, row: Call) -> None:
-        self._asked[call_id] = len(self._calls)
+        self._call_rows[call_id] = len(self._calls)
         self._calls.append(row)
 
     def _running(self, task: str) -> str:
-        """Return the tool that runs for a task, which waits for it: so it is who asks a model; empty for none."""
+        """Return the tool that runs for a task, to which the task's model calls belong meanwhile; empty for none."""
         calls = (
-            called for envelope, called in reversed(self._begun.values()) if envelope.task_id in ("", task)
+            call
+            for envelope, call in reversed(self._running_calls.values())
+            if envelope.task_id in ("", task)
         )
-        return _name(next((called.name for called in calls), ""))
+        return _name(next((call.name for call in calls), ""))
 
     def _end_build(
         self,
@@ -322,7 +325,7 @@ class _Reader:
                 self._built[event.card.name] = task
                 name, kind = str(event.card.name), ""
             case e.ApprovalResolved():
-                self._answered(event.approval_id, envelope)
+                self._end_wait(event.approval_id, envelope)
                 if event.verdict.decision not in ("rejected", "banned", "stopped"):
                     return
                 kind = "rejected"
@@ -331,8 +334,8 @@ class _Reader:
         if counts:
             self._builds.append(Build(_at(envelope), _seq(envelope), self._place(task), _name(name), kind))
 
-    def _answered(self, what: str, envelope: Envelope) -> None:
-        task, since = self._waits.pop(what, ("", 0.0))
+    def _end_wait(self, waiting_id: str, envelope: Envelope) -> None:
+        task, since = self._waits.pop(waiting_id, ("", 0.0))
         if task:
             self._waited[task] = self._waited.get(task, 0.0) + max(_at(envelope) - since, 0.0)
 
@@ -345,9 +348,9 @@ def _seq(envelope: Envelope) -> int:
     return min(max(envelope.seq or 0, 0), 2**32 - 1)
 
 
-def _figure(value: float, most: float) -> float:
-    """Return a figure of a record; NaN for one that cannot be."""
-    return value if 0 <= value <= most else math.nan
+def _figure(value: float, limit: float) -> float:
+    """Return a figure of a record; NaN for an impossible one."""
+    return value if 0 <= value <= limit else math.nan
 
 
 def _count(value: int) -> int:

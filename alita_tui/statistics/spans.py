@@ -1,8 +1,8 @@
-"""A session's record as spans of OpenTelemetry's semantic conventions for generative AI; without its SDK.
+"""A session's record as spans by OpenTelemetry's semantic conventions for generative AI, without its SDK.
 
-A task is the root of a trace (`invoke_agent`), with its model calls (`chat`) and tool runs (`execute_tool`). Ids follow
-from the session, so that sending twice gives the same spans. Texts of tasks, replies, arguments and results are left
-out unless they are asked for.
+A task is the root of a trace (`invoke_agent`), with its model calls (`chat`) and tool runs (`execute_tool`). Ids are
+derived from the session, so that sending twice gives the same spans. Texts of tasks, replies, arguments and results are
+left out unless they are requested.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from alita_tui.spine.text import one_line
 from alita_tui.statistics.rows import KINDS as ROWS
 
 KINDS = ROWS
-"""The events that spans are made of."""
+"""The events from which spans are derived."""
 
 Attribute = str | int | float | bool | tuple[str, ...]
 _TEXT = 8_000
-"""Characters of a text that are sent where texts are asked for."""
+"""Most characters of a text that are sent, if texts are requested."""
 _PROVIDERS = {
     "anthropic": "anthropic", "openai": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai", "groq": "groq",
     "deepseek": "deepseek", "xai": "x_ai", "perplexity": "perplexity", "cohere": "cohere",
 }  # fmt: skip
-"""Names of the conventions for ours; others go by their own."""
+"""The conventions' names of providers by alita's; other names are used unchanged."""
 
 _METRIC_ATTRIBUTES = {
     "chat": (
@@ -37,10 +37,10 @@ _METRIC_ATTRIBUTES = {
     "execute_tool": ("gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.agent.name", "error.type"),
     "invoke_agent": ("gen_ai.agent.name", "error.type"),
 }  # fmt: skip
-"""Attributes of the metrics, for each operation. Few of them have many values, as metrics need it."""
+"""Attributes of the metrics, by operation: few, with few values each, as metrics require."""
 _AGENT = "alita"
 _FINISHED = {"end_turn": "stop", "tool_use": "tool_call", "max_tokens": "length", "stop_sequence": "stop"}
-"""Why a reply ended in the conventions' words, for those of the record; others go as they are."""
+"""The conventions' reasons why a reply ended, by those of the record; others are used unchanged."""
 
 
 class SpanRow(NamedTuple):
@@ -55,18 +55,18 @@ class SpanRow(NamedTuple):
     start: int
     end: int
     error: str
-    """Kind of the error; empty where there was none."""
+    """Kind of the error; empty for none."""
     attributes: dict[str, Attribute]
 
 
 class Measures(NamedTuple):
-    """What a span adds to the metrics."""
+    """The contribution of a span to the metrics."""
 
     operation: str
-    """`chat`, `execute_tool` or `invoke_agent`: each has a metric of its own for its duration."""
+    """`chat`, `execute_tool` or `invoke_agent`; each has its own metric of durations."""
     seconds: float
     attributes: dict[str, Attribute]
-    """The few by which the conventions tell the metric's points apart."""
+    """The attributes by which the conventions distinguish the points of the metric."""
     input_tokens: int
     output_tokens: int
     usd: float | None
@@ -75,9 +75,9 @@ class Measures(NamedTuple):
 def spans_of(
     envelopes: Iterable[Envelope], *, since: datetime | None = None, texts: bool = False
 ) -> Iterator[SpanRow]:
-    """Yield the spans of one session's record that ended at `since` or later. Never raises for its contents.
+    """Yield the spans of one session's record that ended at `since` or later. No content of a record makes it raise.
 
-    A session from elsewhere has none, and a fork only its own.
+    An imported session has no spans; a fork has only those after the events that it shares with its parent.
     """
     reader = _Reader(texts=texts)
     for envelope in envelopes:
@@ -87,16 +87,16 @@ def spans_of(
 
 
 def measures_of(span: SpanRow) -> Measures:
-    """Return what a span adds to the metrics."""
-    known = span.attributes
-    operation = str(known["gen_ai.operation.name"])
-    usd = known.get("alita.cost_usd")
+    """Return the contribution of a span to the metrics."""
+    attributes = span.attributes
+    operation = str(attributes["gen_ai.operation.name"])
+    usd = attributes.get("alita.cost_usd")
     return Measures(
         operation=operation,
         seconds=max(span.end - span.start, 0) / 1e9,
-        attributes={name: known[name] for name in _METRIC_ATTRIBUTES[operation] if name in known},
-        input_tokens=_whole(known.get("gen_ai.usage.input_tokens")),
-        output_tokens=_whole(known.get("gen_ai.usage.output_tokens")),
+        attributes={name: attributes[name] for name in _METRIC_ATTRIBUTES[operation] if name in attributes},
+        input_tokens=_whole(attributes.get("gen_ai.usage.input_tokens")),
+        output_tokens=_whole(attributes.get("gen_ai.usage.output_tokens")),
         usd=usd if isinstance(usd, float) else None,
     )
 
@@ -115,7 +115,7 @@ class _Reader:
         self._calls: dict[str, tuple[Envelope, e.ToolCalled]] = {}
         self._costs: dict[str, float] = {}
         self._replies: dict[str, SpanRow] = {}
-        """Replies whose cost is not known yet."""
+        """Replies whose cost is not known yet, by call id."""
         self._providers: dict[str, str] = {}
         """Task -> the provider of its first model call."""
         self._version = ""
@@ -134,16 +134,16 @@ class _Reader:
                 self._newest = event.task_id
                 self._tasks[event.task_id] = (envelope, event)
             case e.TaskFinished():
-                yield from self._left(event.task_id, envelope.session_id)
-                begun = self._tasks.pop(event.task_id, None)
-                if begun is not None and counts:
-                    yield self._task(begun, envelope, event)
+                yield from self._unpaid_replies(event.task_id, envelope.session_id)
+                started = self._tasks.pop(event.task_id, None)
+                if started is not None and counts:
+                    yield self._task(started, envelope, event)
             case e.ToolCalled():
                 self._calls[event.call_id] = (envelope, event)
             case e.ToolReturned() | e.ToolFailed():
-                called = self._calls.pop(event.call_id, None)
-                if called is not None and counts:
-                    yield self._run(called, envelope, event, task)
+                call = self._calls.pop(event.call_id, None)
+                if call is not None and counts:
+                    yield self._run(call, envelope, event, task)
             case e.ModelReplied() | e.ModelFailed() if counts:
                 span = self._chat(envelope, event, task)
                 if isinstance(event, e.ModelFailed) or event.call_id in self._costs:
@@ -163,14 +163,14 @@ class _Reader:
             case _:
                 pass
 
-    def _left(self, task: str, session: str) -> Iterator[SpanRow]:
-        """Yield the replies of a task that nothing was paid for."""
+    def _unpaid_replies(self, task: str, session: str) -> Iterator[SpanRow]:
+        """Yield the replies of a task for which no cost was recorded."""
         trace = _number(session, task, size=16)
         for call_id in [name for name, span in self._replies.items() if span.trace_id == trace]:
             yield self._replies.pop(call_id)
 
     def _task(
-        self, begun: tuple[Envelope, e.TaskSubmitted], envelope: Envelope, event: e.TaskFinished
+        self, submitted: tuple[Envelope, e.TaskSubmitted], envelope: Envelope, event: e.TaskFinished
     ) -> SpanRow:
         attributes: dict[str, Attribute] = {
             "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": _AGENT,
@@ -180,44 +180,44 @@ class _Reader:
         if self._version:
             attributes["gen_ai.agent.version"] = self._version
         if self._texts:
-            attributes["gen_ai.input.messages"] = _messages("user", (_part(begun[1].text),))
+            attributes["gen_ai.input.messages"] = _messages("user", (_part(submitted[1].text),))
             finished = "stop" if event.outcome == "answered" else event.outcome
             attributes["gen_ai.output.messages"] = _messages("assistant", (_part(event.answer),), finished)
         error = "" if event.outcome in ("answered", "parked") else event.outcome
-        start, end = _time(begun[0].at), _time(envelope.at)
+        start, end = _time(submitted[0].at), _time(envelope.at)
         return self._span(
             f"invoke_agent {_AGENT}", "internal", envelope, event.task_id, "", (start, end), error, attributes
         )
 
     def _run(
         self,
-        called: tuple[Envelope, e.ToolCalled],
+        call: tuple[Envelope, e.ToolCalled],
         envelope: Envelope,
         event: e.ToolReturned | e.ToolFailed,
         task: str,
     ) -> SpanRow:
-        name = one_line(called[1].name, 120)
+        name = one_line(call[1].name, 120)
         attributes: dict[str, Attribute] = {
             "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": str(event.call_id), "gen_ai.conversation.id": envelope.session_id,
             "gen_ai.agent.name": _AGENT,
-            "alita.tool.version": called[1].version,
+            "alita.tool.version": call[1].version,
         }  # fmt: skip
         if self._texts:
             result = event.report.result if isinstance(event, e.ToolReturned) else event.text
-            attributes["gen_ai.tool.call.arguments"] = as_json(called[1].arguments)[:_TEXT]
+            attributes["gen_ai.tool.call.arguments"] = as_json(call[1].arguments)[:_TEXT]
             attributes["gen_ai.tool.call.result"] = as_json(result)[:_TEXT]
         error = event.reason if isinstance(event, e.ToolFailed) else "misfit" if event.misfit else ""
-        begun = called[0].task_id or task
-        times = (_time(called[0].at), _time(envelope.at))
+        task_id = call[0].task_id or task
+        times = (_time(call[0].at), _time(envelope.at))
         return self._span(
-            f"execute_tool {name}", "internal", envelope, begun, event.call_id, times, error, attributes
+            f"execute_tool {name}", "internal", envelope, task_id, event.call_id, times, error, attributes
         )
 
     def _chat(self, envelope: Envelope, event: e.ModelReplied | e.ModelFailed, task: str) -> SpanRow:
-        named = one_line(event.model, 120)
+        full_name = one_line(event.model, 120)
         maker, model = (
-            named.split(":", 1) if ":" in named else ("", named)
+            full_name.split(":", 1) if ":" in full_name else ("", full_name)
         )  # a model's own name may have one, too
         provider = _PROVIDERS.get(maker, maker or _AGENT)
         self._providers.setdefault(task, provider)
@@ -234,7 +234,9 @@ class _Reader:
         else:
             duration = event.duration_ms if 0 <= event.duration_ms < 1e10 else 0.0
             used = event.usage
-            if used.reported and not event.cached:  # what is guessed, or was asked before, nobody used
+            if (
+                used.reported and not event.cached
+            ):  # estimated tokens, and those of a cached reply, are left out
                 attributes["gen_ai.usage.input_tokens"] = used.input_tokens
                 attributes["gen_ai.usage.output_tokens"] = used.output_tokens
                 attributes["gen_ai.usage.cache_read.input_tokens"] = used.cached_tokens
@@ -260,7 +262,7 @@ class _Reader:
         )
 
     def _span(
-        self, name: str, kind: Literal["internal", "client"], envelope: Envelope, task: str, own: str,
+        self, name: str, kind: Literal["internal", "client"], envelope: Envelope, task: str, own_id: str,
         times: tuple[int, int], error: str, attributes: dict[str, Attribute],
     ) -> SpanRow:  # fmt: skip
         root = _number(envelope.session_id, task, "", size=8)
@@ -271,8 +273,8 @@ class _Reader:
             name=name,
             kind=kind,
             trace_id=_number(envelope.session_id, task, size=16),
-            span_id=_number(envelope.session_id, task, own, size=8) if own else root,
-            parent_id=root if own else 0,
+            span_id=_number(envelope.session_id, task, own_id, size=8) if own_id else root,
+            parent_id=root if own_id else 0,
             start=start,
             end=max(times[1], start),  # the clock may have gone back
             error=error,
@@ -280,12 +282,12 @@ class _Reader:
         )
 
 
-def _time(at: datetime) -> int:
-    return int(at.timestamp() * 1_000_000) * 1_000
+def _time(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000) * 1_000
 
 
 def _number(*parts: str, size: int) -> int:
-    """Return an id that follows from its parts; never 0, which means none."""
+    """Return an id derived from its parts; never 0, which means none."""
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:size], "big") or 1
 
@@ -300,7 +302,7 @@ def _part(text: str) -> Json:
 
 def _parts(event: e.ModelReplied) -> tuple[Json, ...]:
     """Return the text and the tool calls of a reply as parts of a message."""
-    asked = (
+    tool_calls = (
         {
             "type": "tool_call",
             "id": request.call_id,
@@ -309,11 +311,11 @@ def _parts(event: e.ModelReplied) -> tuple[Json, ...]:
         }
         for request in event.requests
     )
-    return (*([_part(event.text)] if event.text else []), *asked)
+    return (*([_part(event.text)] if event.text else []), *tool_calls)
 
 
 def _messages(role: str, parts: tuple[Json, ...], finished: str = "") -> str:
-    """Return a message as JSON; that of a model includes why it ended."""
+    """Return a message as JSON; with `finished`, the reason why the reply ended."""
     message: dict[str, Json] = {"role": role, "parts": parts}
     if finished:
         message["finish_reason"] = finished

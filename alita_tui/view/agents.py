@@ -1,4 +1,4 @@
-"""Agents as people see them: rows of the trace, and the tree of those that work for a task."""
+"""Agents as the person sees them: rows of the trace, and the tree of the agents of a task."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def agent_row(event: e.DirectorChosen | e.AgentStarted | e.AgentEnded | e.Answer
     """Return the row of an event about agents or about the check of an answer."""
     match event:
         case e.DirectorChosen():
-            return _decided(event)
+            return _director_row(event)
         case e.AgentStarted(agent_id=agent_id, goal=goal, attempt=attempt):
-            again = ", second attempt" if attempt > 1 else ""
+            suffix = ", second attempt" if attempt > 1 else ""
             return (
                 "action",
-                f"{agent_id} is handed{again}: {goal}",
+                f"{agent_id} is handed{suffix}: {goal}",
                 _order(event),
                 share(event.usd, event.tokens),
                 "normal",
@@ -66,23 +66,23 @@ def agent_row(event: e.DirectorChosen | e.AgentStarted | e.AgentEnded | e.Answer
 
 
 def finding_words(finding: str, faults: Sequence[str] = ()) -> tuple[str, Tone]:
-    """Return the finding of an answer's check in words, and its tone; empty if there was none."""
+    """Return the finding of an answer's check in words, and its tone; empty words if there was no check."""
     words, tone = _FINDING.get(finding, ("", "normal"))
-    why = "; ".join(faults) if finding == "refused" else ""
-    return f"{words}: {why}" if why else words, tone
+    reason = "; ".join(faults) if finding == "refused" else ""
+    return f"{words}: {reason}" if reason else words, tone
 
 
 def share(usd: float | None, tokens: int | None) -> str:
-    """Return an amount of money, or of tokens if no money is given."""
+    """Return an amount of money in words, or of tokens if `usd` is None."""
     return f"${usd:.4f}" if usd is not None else f"{tokens:,} tokens" if tokens is not None else ""
 
 
-def _decided(event: e.DirectorChosen) -> Row:
-    why = _BECAUSE[event.because]
+def _director_row(event: e.DirectorChosen) -> Row:
+    reason = _BECAUSE[event.because]
     if not event.directs:
-        title = f"One agent does it: {why}"
+        title = f"One agent does it: {reason}"
     else:
-        title = f"Parts go to several agents: {why}"
+        title = f"Parts go to several agents: {reason}"
     lines = [f"- {step}" for step in event.branches]
     meta = ""
     if event.alone_tokens:
@@ -124,7 +124,7 @@ def _report(event: e.AgentEnded) -> str:
 
 
 def tree(state: SessionState, task_id: str) -> Iterator[tuple[int, AgentState]]:
-    """Yield the agents of a task, each below the one that it works for, with its depth from 1 on."""
+    """Yield the agents of a task with their depth from 1 on, each after the agent that it works for."""
     mine = [agent for agent in state.agents if agent.task_id == task_id]
 
     def below(parent: str, depth: int) -> Iterator[tuple[int, AgentState]]:
@@ -136,8 +136,8 @@ def tree(state: SessionState, task_id: str) -> Iterator[tuple[int, AgentState]]:
     yield from below("", 1)
 
 
-class Taken(NamedTuple):
-    """What an agent took, or all agents of a role."""
+class AgentUsage(NamedTuple):
+    """What one agent used, or all agents of a role."""
 
     name: SafeText
     usd: float
@@ -148,22 +148,24 @@ class Taken(NamedTuple):
     unpriced: int
 
 
-def by_agent(state: SessionState) -> tuple[Taken, ...]:
-    """Return what each agent took of the newest task that had several."""
+def by_agent(state: SessionState) -> tuple[AgentUsage, ...]:
+    """Return what each agent used, for the newest task with several agents."""
     task_id = state.agents[-1].task_id if state.agents else ""
     return tuple(
-        _taken(f"{'  ' * (depth - 1)}{agent.title}", (agent,)) for depth, agent in tree(state, task_id)
+        _usage_of(f"{'  ' * (depth - 1)}{agent.title}", (agent,)) for depth, agent in tree(state, task_id)
     )
 
 
-def by_specialist(state: SessionState) -> tuple[Taken, ...]:
-    """Return what the agents of each role took in the session."""
+def by_specialist(state: SessionState) -> tuple[AgentUsage, ...]:
+    """Return what the agents of each role used in the session."""
     roles = dict.fromkeys(agent.role for agent in state.agents)
-    return tuple(_taken(role, tuple(agent for agent in state.agents if agent.role == role)) for role in roles)
+    return tuple(
+        _usage_of(role, tuple(agent for agent in state.agents if agent.role == role)) for role in roles
+    )
 
 
-def _taken(name: str, agents: Sequence[AgentState]) -> Taken:
-    return Taken(
+def _usage_of(name: str, agents: Sequence[AgentState]) -> AgentUsage:
+    return AgentUsage(
         name=one_line(name, 60),
         usd=sum(agent.usd for agent in agents),
         tokens=sum(agent.tokens for agent in agents),
@@ -174,25 +176,25 @@ def _taken(name: str, agents: Sequence[AgentState]) -> Taken:
     )
 
 
-def addressed(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> Steer:
-    """Return what the person adds to a task: for one agent (`@researcher-1 …`), for all (`@all …`), else the lead."""
-    name, _, rest = text.removeprefix("@").partition(" ")
-    if text.startswith("@") and rest.strip():
+def steer_from(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> Steer:
+    """Return the command for text added to a task: to one agent (`@researcher-1 …`), to all (`@all …`) or the lead."""
+    name, _, remaining = text.removeprefix("@").partition(" ")
+    if text.startswith("@") and remaining.strip():
         if name == "all" and any(agent.outcome is None for agent in state.agents):
-            return Steer(text=rest.strip(), attach=attach, every=True)
+            return Steer(text=remaining.strip(), attach=attach, every=True)
         if any(agent.agent_id == name and agent.outcome is None for agent in state.agents):
-            return Steer(text=rest.strip(), attach=attach, agent_id=name)
+            return Steer(text=remaining.strip(), attach=attach, agent_id=name)
     return Steer(text=text, attach=attach)
 
 
 def agent_line(agent: AgentState) -> tuple[SafeText, SafeText, SafeText, Tone]:
-    """Return an agent in a line: its name, its state, its goal, and the tone of its state."""
-    took = share(agent.usd, None) if agent.usd else share(None, agent.tokens) if agent.tokens else ""
+    """Return the parts of an agent's line: its name, its state, its goal, and the tone of its state."""
+    cost = share(agent.usd, None) if agent.usd else share(None, agent.tokens) if agent.tokens else ""
     if agent.outcome is not None:
         verb, tone = _ENDED[agent.outcome]
     elif agent.phase == "idle":
         verb, tone = "waits for its turn", "muted"
     else:
         verb, tone = f"step {agent.step}, {agent.phase}", "normal"
-    state = ", ".join(filter(None, (verb, took)))
+    state = ", ".join(filter(None, (verb, cost)))
     return one_line(agent.title, 80), one_line(state, 80), one_line(agent.goal, 300), tone

@@ -1,4 +1,4 @@
-"""The words of a closed card: what was done, with what, and the outcome."""
+"""The words of a closed card: what was done, on what, and the outcome."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Mark = str
 """`passed`, `failed`, `skipped` (could not run), `running` or `open` (still to come)."""
 
 
-class Told(NamedTuple):
-    """A step on one line."""
+class StepLine(NamedTuple):
+    """The parts of a step's line."""
 
     verb: str
     subject: str
@@ -69,19 +69,19 @@ _GOOD = ("registered", "lent", "approved", "linked", "aliased")
 _BAD = ("rejected", "failed", "banned", "stopped", "withdrawn")
 
 
-def duration(begun: datetime, ended: datetime) -> str:
-    """Return the time between two moments; empty for none."""
-    seconds = (ended - begun).total_seconds()
+def duration(start: datetime, end: datetime) -> str:
+    """Return the time between two moments in words; empty below 0.05 s."""
+    seconds = (end - start).total_seconds()
     if seconds < 0.05:
         return ""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02}"
+    minutes, remainder = divmod(round(seconds), 60)
+    return f"{minutes}:{remainder:02}" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02}"
 
 
-def step_told(rows: list[TraceRow]) -> Told:
-    """Return a step as one line; `rows` are its own, in order."""
+def step_line(rows: list[TraceRow]) -> StepLine:
+    """Return the line of a step; `rows` are all its rows, in order."""
     first, last = rows[0], rows[-1]
     subject = first.title.partition(": ")[2] if first.action else ""
     verb = _VERBS.get(first.action, "") or (
@@ -96,35 +96,35 @@ def step_told(rows: list[TraceRow]) -> Told:
         subject = first.title
     if first.action == "find_tool":
         subject = f"library: {subject}"
-    came = next((row for row in reversed(rows) if row.kind in ("observation", "error")), None)
-    if came is None or came is first:
-        return Told(verb, subject, "" if came is None else "", last.tone if came else "wait", "")
-    return Told(verb, subject, came.title, came.tone, duration(first.at, last.at))
+    outcome = next((row for row in reversed(rows) if row.kind in ("observation", "error")), None)
+    if outcome is None or outcome is first:
+        return StepLine(verb, subject, "" if outcome is None else "", last.tone if outcome else "wait", "")
+    return StepLine(verb, subject, outcome.title, outcome.tone, duration(first.at, last.at))
 
 
 def build_marks(build: BuildState) -> list[tuple[str, Mark]]:
-    """Return the checks of a build's newest draft as title and mark, in order: its own tests first."""
+    """Return title and mark of each check of a build's newest draft, in order, its own tests first."""
     attempt = build.current
     if attempt is None:
         return []
-    own: Mark = "open"
+    own_tests: Mark = "open"
     if attempt.passed is not None:
-        own = "passed" if attempt.passed else "failed"
+        own_tests = "passed" if attempt.passed else "failed"
     elif build.status == "testing":
-        own = "running"
-    marks: list[tuple[str, Mark]] = [("Own tests", own)]
-    known = {result.gate: result.state for result in attempt.gates}
-    going = build.status in ("reviewing", "locking", "testing", "repairing") and known
+        own_tests = "running"
+    marks: list[tuple[str, Mark]] = [("Own tests", own_tests)]
+    states = {result.gate: result.state for result in attempt.gates}
+    in_progress = build.status in ("reviewing", "locking", "testing", "repairing") and states
     for name, label in CHECKS.items():
-        if name in known:
-            marks.append((label.title, known[name]))
-        elif known:
-            marks.append((label.title, "open" if going else "skipped"))
+        if name in states:
+            marks.append((label.title, states[name]))
+        elif states:
+            marks.append((label.title, "open" if in_progress else "skipped"))
     return marks
 
 
 def build_stage(build: BuildState) -> tuple[str, Tone]:
-    """Return what a build is at, and its tone."""
+    """Return the stage of a build in words, and its tone."""
     attempt = build.current
     if build.status == "repairing" and attempt is not None and attempt.passed:
         return "checks", "wait"
@@ -135,64 +135,70 @@ def build_stage(build: BuildState) -> tuple[str, Tone]:
 
 
 def build_sentences(build: BuildState) -> list[SafeText]:
-    """Return what a build is for, and the outcomes of its earlier drafts."""
+    """Return the purpose of a build and the outcomes of its earlier drafts, as sentences."""
     attempt = build.current
     sentences = [one_line(attempt.draft.description if attempt else build.goal, 300)]
     for earlier in build.attempts[:-1]:
         if earlier.author == "person":
-            why = "was changed again"
+            outcome = "was changed again"
         elif earlier.reviewed is False:
-            why = f"failed the static review: {counted(len(earlier.findings), 'finding')}"
+            outcome = f"failed the static review: {counted(len(earlier.findings), 'finding')}"
         elif earlier.lock_problem:
-            why = f"asked for packages that were refused: {earlier.lock_problem}"
+            outcome = f"asked for packages that were refused: {earlier.lock_problem}"
         elif earlier.passed is False:
             cases = earlier.reports[-1].cases if earlier.reports else ()
-            bad = sum(not case.passed for case in cases)
-            why = f"failed {bad} of {len(cases)} own tests" if cases else "did not pass its own tests"
+            failed = sum(not case.passed for case in cases)
+            outcome = f"failed {failed} of {len(cases)} own tests" if cases else "did not pass its own tests"
         else:
-            why = "did not pass a check"
-        sentences.append(one_line(f"Draft {earlier.number} {why}.", 300))
+            outcome = "did not pass a check"
+        sentences.append(one_line(f"Draft {earlier.number} {outcome}.", 300))
     return [sentence for sentence in sentences if sentence]
 
 
-def section_told(deck: Deck, section: Section) -> tuple[str, list[str], str]:
-    """Return how many steps a task took, what they did, and how long it took."""
+def section_summary(deck: Deck, section: Section) -> tuple[str, list[str], str]:
+    """Return the number of a task's steps, what they did, and the duration, all in words."""
     steps = sum(section.tally.values())
-    did = []
+    phrases = []
     for action, count in section.tally.items():
         if action == "build_tool":
-            names = [deck.rows[deck.cards[at].rows[0]] for at in section.builds]
+            names = [deck.rows[deck.cards[index].rows[0]] for index in section.builds]
             titles = dict.fromkeys(row.title.partition(": ")[2] or row.title for row in names)
-            did.append(f"built {', '.join(titles)}" if len(titles) <= 3 else f"built {len(titles)} tools")
+            phrases.append(f"built {', '.join(titles)}" if len(titles) <= 3 else f"built {len(titles)} tools")
         else:
-            once, many = _DID.get(action, (action, f"{action} {{}} times"))
-            did.append(once if count == 1 else many.format(count))
+            singular, plural = _DID.get(action, (action, f"{action} {{}} times"))
+            phrases.append(singular if count == 1 else plural.format(count))
     if section.notes:
-        did.append(f"noted {counted(section.notes, 'thing')}")
-    end = deck.rows[section.answered].at if section.answered >= 0 else deck.rows[len(deck.rows) - 1].at
-    return counted(steps, "step") if steps else "No steps", did, duration(deck.rows[section.task].at, end)
+        phrases.append(f"noted {counted(section.notes, 'thing')}")
+    ended = deck.rows[section.answered].at if section.answered >= 0 else deck.rows[len(deck.rows) - 1].at
+    return (
+        counted(steps, "step") if steps else "No steps",
+        phrases,
+        duration(deck.rows[section.task].at, ended),
+    )
 
 
 def evidence(deck: Deck, section: Section) -> str:
-    """Return what an answer rests on, in a line; empty if nothing was run, read or given."""
+    """Return the evidence for an answer in a line; empty if no tool was run and no page read."""
     tally = section.tally
-    things = (("run_tool", "tool run"), ("read_page", "page"))
-    parts = [counted(tally[action], thing) for action, thing in things if tally.get(action)]
+    sources = (("run_tool", "tool run"), ("read_page", "page"))
+    parts = [counted(tally[action], noun) for action, noun in sources if tally.get(action)]
     return f"from {', '.join(parts)}" if parts else ""
 
 
 def files_of(deck: Deck, section: Section) -> list[TraceRow]:
-    """Return the rows of the files that a task's tools made."""
-    rows = (deck.rows[deck.cards[at].rows[0]] for at in section.cards if deck.cards[at].kind == "note")
+    """Return the rows of the files that a task's tools created."""
+    rows = (
+        deck.rows[deck.cards[index].rows[0]] for index in section.cards if deck.cards[index].kind == "note"
+    )
     return [row for row in rows if row.kind == "file" and row.meta == "made"]
 
 
 def copied(deck: Deck, card: Card) -> str:
-    """Return a card's text for the clipboard: the answer as it was written, or the text of each row of a step."""
-    rows = [deck.rows[at] for at in card.rows]
+    """Return a card's text for the clipboard: the text of an answer, or the texts of all rows of a step."""
+    rows = [deck.rows[index] for index in card.rows]
     if not rows:
         assert card.section is not None
-        steps, did, time = section_told(deck, card.section)
+        steps, did, time = section_summary(deck, card.section)
         return " · ".join(filter(None, (steps, ", ".join(did), time)))
     if len(rows) == 1:
         return str(rows[0].detail or rows[0].title)

@@ -1,7 +1,7 @@
-"""The trace as cards: a task, the steps of it, its answer; each step and build one card of some rows.
+"""The trace as cards: a task, its steps, its answer. The rows of a step or of a build make one card.
 
-A deck takes rows as they come and keeps which card each belongs to, so one row more costs the same at any length.
-It also remembers what a person opened.
+A deck receives rows in order and stores the card of each, so that adding a row takes the same time at any length. It
+also stores what the person opened.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from alita_tui.state.rows import Rows
 from alita_tui.view.model import RowKind, TraceRow
 
 Level = Literal["answer", "steps", "everything"]
-"""How much is shown where the person opened or closed nothing."""
+"""How much is shown, except where the person opened or closed something."""
 LEVELS: tuple[Level, ...] = ("answer", "steps", "everything")
 
 CardKind = Literal["task", "said", "steps", "step", "build", "thought", "plan", "question", "answer", "note"]
@@ -32,20 +32,20 @@ _KINDS: dict[RowKind, CardKind] = {
     "answer": "answer",
     "task": "task",
 }
-_SAID = ("steered", "answered")
-"""Marks in the margin of rows of the kind task that do not begin a task."""
-_QUEUE = ("queued", "queued, changed", "queued, moved", "cancelled")
+_PERSON_MARKS = ("steered", "answered")
+"""Marks of rows that have the kind `task` but do not begin a task."""
+_QUEUE_MARKS = ("queued", "queued, changed", "queued, moved", "cancelled")
 _FOLDED: tuple[CardKind, ...] = ("step", "build", "thought", "plan", "note")
 """Cards that fold away with the steps of a task that ended."""
 
 
 def _restores(row: TraceRow) -> bool:
-    """Return whether a row says that a session was opened again with all that it had."""
+    """Return True if a row says that a session was opened again without losses."""
     return row.kind == "session" and row.title.startswith("Restored ") and row.tone == "muted"
 
 
 def _notes(row: TraceRow) -> bool:
-    """Return whether a row says that something was noted for later; only these rows of the memory have a sort."""
+    """Return True if a row says that something was noted for later; of the memory rows only these have a `meta`."""
     return row.kind == "memory" and bool(row.meta)
 
 
@@ -56,18 +56,18 @@ class Section:
 
     def __init__(self, task: int, header: int) -> None:
         self.task = task
-        """Row that began it."""
+        """Index of the row that began it."""
         self.header = header
-        """The card that is shown in place of its folded steps."""
+        """Index of the card that is shown in place of its folded steps."""
         self.cards = array("l")
         self.answered = -1
-        """Row of how it ended; -1 before."""
+        """Index of the row of its answer or other end; -1 before."""
         self.folded: bool | None = None
-        """As a person chose; None: as the level says."""
+        """The person's choice; None to follow the level."""
         self.tally: dict[str, int] = {}
-        """Steps by action."""
+        """Number of steps by action."""
         self.notes = 0
-        """Things noted for later."""
+        """Number of things noted for later."""
         self.builds: list[int] = []
 
 
@@ -96,7 +96,7 @@ class Shown(NamedTuple):
     unchanged: int
     """Number of rows that are unchanged."""
     first: int
-    """The first card of those that are new, or that fold or unfold."""
+    """The first card that is new, or that folds or unfolds."""
     touched: set[int]
     """Cards before `first` that look different."""
 
@@ -109,50 +109,50 @@ class Deck:
         self.cards: list[Card] = []
         self.level: Level = "steps"
         self.whole: set[int] = set()
-        """Rows whose text a person opened or closed, against what is usual."""
+        """Rows whose text the person opened although it is usually closed, or the reverse."""
         self.unreadable: set[str] = set()
-        """Handles of pictures that turned out to be none: they take one line."""
+        """Handles of pictures that cannot be read: they take one line."""
         self._owner = array("l")
         """Card of each row."""
         self.ratings: dict[int, Rating] = {}
-        """How good the person finds what a card shows."""
+        """The person's rating by card."""
         self._restored: list[int] = []
-        """Cards that say that the session was opened again; only the newest is shown."""
+        """Cards saying that the session was opened again; only the newest is shown."""
         self._named: dict[str, int] = {}
         self._sections: dict[str, Section] = {}
         self._newest: Section | None = None
 
     def show(self, rows: Rows[TraceRow]) -> Shown:
-        """Take newer rows, or earlier ones after a seek."""
-        before = self.rows
-        unchanged = min(len(rows), len(before))
-        if unchanged and rows[unchanged - 1] != before[unchanged - 1]:
+        """Replace the rows by newer ones, or by earlier ones after a seek; return what changed."""
+        earlier = self.rows
+        unchanged = min(len(rows), len(earlier))
+        if unchanged and rows[unchanged - 1] != earlier[unchanged - 1]:
             unchanged = 0
         first = self._cut(unchanged)
         self.rows = rows
         touched: set[int] = set()
         for index in range(unchanged, len(rows)):
             first = min(first, self._add(index, rows[index], touched))
-        return Shown(unchanged, first, {at for at in touched if at < first})
+        return Shown(unchanged, first, {card for card in touched if card < first})
 
     def rate(self, ratings: Ratings) -> set[int]:
-        """Mark the cards that ratings are about, and no others; return those that look different."""
-        before, self.ratings = self.ratings, {}
+        """Mark the cards that these ratings are about; return the cards that look different."""
+        earlier, self.ratings = self.ratings, {}
         for (task_id, call_id, build_id), rating in ratings:
             section = self._sections.get(task_id)
-            at = self._named.get(build_id or call_id, -1)
+            index = self._named.get(build_id or call_id, -1)
             if not build_id and not call_id and section is not None and section.answered >= 0:
-                at = self._owner[section.answered]
-            if at >= 0:
-                self.ratings[at] = rating
-        return {at for at in {*before, *self.ratings} if before.get(at) != self.ratings.get(at)}
+                index = self._owner[section.answered]
+            if index >= 0:
+                self.ratings[index] = rating
+        return {index for index in {*earlier, *self.ratings} if earlier.get(index) != self.ratings.get(index)}
 
     def card_of(self, row: int) -> int:
         """Return the card of a row."""
         return self._owner[row]
 
     def rated(self, at: int, row: int) -> int:
-        """Return the event that a rating of a card's row is about; 0 for none. A task is rated by its answer."""
+        """Return the number of the event that a rating of a card's row is about; 0 for none. A task's is its answer."""
         card = self.cards[at]
         if card.kind in ("task", "steps") and card.section is not None:
             row = card.section.answered
@@ -163,20 +163,20 @@ class Deck:
     # --- what is shown of it --------------------------------------------------------------
 
     def folded(self, section: Section) -> bool:
-        """Return whether the steps of a section are folded to one line."""
+        """Return True if the steps of a section are folded to one line."""
         if section.folded is not None:
             return section.folded
         return self.level == "answer" or (self.level == "steps" and section.answered >= 0)
 
     def hidden(self, card: Card) -> bool:
-        """Return whether a card is folded away; never if it waits for the person or has the person's words."""
+        """Return True if a card is folded away; never if it waits for the person or holds the person's words."""
         section = card.section
         if self._superseded(card):
             return True
         if card.kind == "steps":
             assert section is not None
-            done = section.tally or section.notes
-            return not done or (section.answered < 0 and not self.folded(section))
+            content = section.tally or section.notes
+            return not content or (section.answered < 0 and not self.folded(section))
         if section is None or card.kind not in _FOLDED or not self.folded(section):
             return False
         if card.kind == "build" and self._waits(card):
@@ -185,7 +185,7 @@ class Deck:
         return section.answered < 0 or card.rows[-1] < section.answered or _notes(self.rows[card.rows[0]])
 
     def _superseded(self, card: Card) -> bool:
-        """Return whether a card says that the session was opened again, as a newer one does."""
+        """Return True if a card says that the session was opened again, and a newer card does too."""
         return (
             card.kind == "note"
             and not card.opened
@@ -199,7 +199,7 @@ class Deck:
         return newest.kind == "approval" and newest.tone == "wait"
 
     def opened(self, card: Card) -> bool:
-        """Return whether a card shows its rows."""
+        """Return True if a card shows its rows."""
         if card.opened is not None:
             return card.opened
         return self.level == "everything" and card.kind in ("step", "build")
@@ -225,12 +225,12 @@ class Deck:
     # --- growing and shrinking ------------------------------------------------------------
 
     def _add(self, index: int, row: TraceRow, touched: set[int]) -> int:
-        """Put a row on its card; return the first card that is new, or that folds with it."""
+        """Add a row to its card; return the first card that is new, or that folds because of the row."""
         count = len(self.cards)
-        known = self._named.get(row.key, -1) if row.key and not row.action else -1
-        if known < 0 and row.within:
-            known = self._named.get(row.within, -1)
-        card = self.cards[known] if known >= 0 else self._begin(index, row)
+        card_index = self._named.get(row.key, -1) if row.key and not row.action else -1
+        if card_index < 0 and row.within:
+            card_index = self._named.get(row.within, -1)
+        card = self.cards[card_index] if card_index >= 0 else self._begin(index, row)
         touched.add(card.at)
         if row.key and card.kind in ("step", "build") and row.key not in card.names:
             card.names = (*card.names, row.key)
@@ -257,29 +257,29 @@ class Deck:
         return count
 
     @staticmethod
-    def _tallied(card: Card, first: TraceRow) -> str:
-        """Return the action that a card counts as; empty if it is not a step."""
-        if first.action or card.kind not in ("step", "build"):
-            return first.action
+    def _tallied(card: Card, first_row: TraceRow) -> str:
+        """Return the action as which a card is counted; empty if it is not a step."""
+        if first_row.action or card.kind not in ("step", "build"):
+            return first_row.action
         return "build_tool" if card.kind == "build" else "run_tool"
 
     def _begin(self, index: int, row: TraceRow) -> Card:
         kind = _KINDS.get(row.kind, "note")
-        if kind == "task" and row.meta in (*_SAID, *_QUEUE):
-            kind = "said" if row.meta in _SAID else "note"
+        if kind == "task" and row.meta in (*_PERSON_MARKS, *_QUEUE_MARKS):
+            kind = "said" if row.meta in _PERSON_MARKS else "note"
         section = self._sections.get(row.task, self._newest) if row.task else self._newest
-        at = len(self.cards)
+        number = len(self.cards)
         if kind == "task":
-            section = Section(index, at + 1)
+            section = Section(index, number + 1)
             self._newest = section
             if row.task:
                 self._sections[row.task] = section
-        card = Card(at, kind, section)
+        card = Card(number, kind, section)
         self.cards.append(card)
         if kind == "task":
-            self.cards.append(Card(at + 1, "steps", section))
+            self.cards.append(Card(number + 1, "steps", section))
         elif section is not None:
-            section.cards.append(at)
+            section.cards.append(number)
         return card
 
     def _cut(self, length: int) -> int:
@@ -297,9 +297,9 @@ class Deck:
                 if section.answered >= length:
                     section.answered = -1
         while self.cards and not self._stands(self.cards[-1], length):
-            gone = self.cards.pop()
-            for name in gone.names:
-                if self._named.get(name) == gone.at:
+            removed = self.cards.pop()
+            for name in removed.names:
+                if self._named.get(name) == removed.at:
                     del self._named[name]
         while self._restored and self._restored[-1] >= len(self.cards):
             self._restored.pop()
@@ -314,7 +314,7 @@ class Deck:
         return changed
 
     def _stands(self, card: Card, length: int) -> bool:
-        """Return whether a card still has rows; the header of a section stays with its task."""
+        """Return True if a card still has rows; the header of a section stays as long as its task."""
         if card.kind == "steps":
             return card.section is not None and card.section.task < length
         return bool(card.rows)
@@ -323,15 +323,15 @@ class Deck:
         """Rebuild a section's list and tally from its remaining cards."""
         if section is None:
             return
-        left = array("l", (at for at in section.cards if at < len(self.cards)))
-        section.cards, section.tally, section.builds, section.notes = left, {}, [], 0
-        for at in left:
-            card = self.cards[at]
-            first = self.rows[card.rows[0]]
-            section.notes += _notes(first)
+        remaining = array("l", (index for index in section.cards if index < len(self.cards)))
+        section.cards, section.tally, section.builds, section.notes = remaining, {}, [], 0
+        for index in remaining:
+            card = self.cards[index]
+            first_row = self.rows[card.rows[0]]
+            section.notes += _notes(first_row)
             if card.build and not any(self.rows[row].kind in ("build", "approval") for row in card.rows):
                 card.kind, card.build = "step", ""
             if card.build:
-                section.builds.append(at)
-            if name := self._tallied(card, first):
+                section.builds.append(index)
+            if name := self._tallied(card, first_row):
                 section.tally[name] = section.tally.get(name, 0) + 1

@@ -1,4 +1,4 @@
-"""What approving a build changes in the library, and what a new version may newly do. Pure."""
+"""What approving a build changes in the library, and what only the new version may do. Pure."""
 
 from __future__ import annotations
 
@@ -10,35 +10,39 @@ from alita_tui.spine.text import counted
 from alita_tui.state.build import Attempt, BuildState
 
 NEW_REACH = "new in this version"
-"""Label of the row in which the capability check reports what only the new code reaches for."""
+"""Label of the capability check's row about what only the new code accesses."""
 
 
 def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
-    """Return one sentence each; the first says what is added or replaced."""
+    """Return a sentence for each change; the first says what is added or replaced."""
     if build.parent is None:
         return (f"adds {build.name} v{build.version}; replaces nothing",)
-    before, after = build.parent.code.splitlines(), attempt.draft.code.splitlines()
-    codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    gone = sum(i2 - i1 for tag, i1, i2, _, _ in codes if tag != "equal")
-    new = sum(j2 - j1 for tag, _, _, j1, j2 in codes if tag != "equal")
-    old = f"v{build.version - 1}"
-    sentences = [f"replaces {old}: {counted(new, 'line')} new, {gone} gone"]
-    more = newly(build, attempt)
+    old_lines, new_lines = build.parent.code.splitlines(), attempt.draft.code.splitlines()
+    codes = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False).get_opcodes()
+    removed = sum(i2 - i1 for tag, i1, i2, _, _ in codes if tag != "equal")
+    added = sum(j2 - j1 for tag, _, _, j1, j2 in codes if tag != "equal")
+    previous = f"v{build.version - 1}"
+    sentences = [f"replaces {previous}: {counted(added, 'line')} new, {removed} gone"]
+    abilities = newly_allowed(build, attempt)
     sentences.append(
-        f"may do what {old} could not: {'; '.join(more)}" if more else f"may do nothing that {old} could not"
+        f"may do what {previous} could not: {'; '.join(abilities)}"
+        if abilities
+        else f"may do nothing that {previous} could not"
     )
     return tuple(sentences)
 
 
-def newly(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:
-    """Return what only the new version may do: capabilities except those withheld, packages, reach."""
+def newly_allowed(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:
+    """Return what only the new version may do: capabilities except withheld ones, packages, accesses."""
     if build.parent is None:
         return ()
-    old, wants = build.parent.capabilities, attempt.draft.capabilities.without(withheld)
-    more = phrases(wants.without(old.items))
-    known = set(build.parent.requirements)
+    previous, requested = build.parent.capabilities, attempt.draft.capabilities.without(withheld)
+    capabilities = phrases(requested.without(previous.items))
+    earlier = set(build.parent.requirements)
     packages = [
-        f"the package {requirement}" for requirement in attempt.draft.requirements if requirement not in known
+        f"the package {requirement}"
+        for requirement in attempt.draft.requirements
+        if requirement not in earlier
     ]
     rows = [row.text for gate in attempt.gates for row in gate.rows if row.label == NEW_REACH]
-    return (*more, *packages, *rows)
+    return (*capabilities, *packages, *rows)

@@ -1,4 +1,4 @@
-"""Compares two sessions: their common beginning, and what differs from there."""
+"""Compares two sessions: their common beginning and what differs after it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Side(msgspec.Struct, frozen=True):
     title: SafeText
     started: datetime | None
     seconds: float
-    """From the first event to the last."""
+    """Time from the first event to the last."""
     steps: int
-    """Actions the model chose."""
+    """Number of actions that the model chose."""
     calls: int
-    """Model calls."""
+    """Number of model calls."""
     tokens: int
     cost_usd: float
     built: tuple[str, ...]
@@ -39,12 +39,12 @@ class Side(msgspec.Struct, frozen=True):
     """Tools that ran, and how often."""
     errors: int
     outcome: str
-    """Of the last task; empty if there is none or it is running."""
+    """Outcome of the last task; empty if there is none or it is running."""
     answer: SafeText
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A move of both sessions or of one; the other side is empty."""
+    """A move of both sessions, or of one; then the other side is empty."""
 
     kind: Literal["same", "differs", "left", "right"]
     left: SafeText = SafeText("")
@@ -57,7 +57,7 @@ class Comparison(msgspec.Struct, frozen=True):
     left: Side
     right: Side
     common: int
-    """Number of events that both begin with."""
+    """Number of events with which both begin."""
     moves: tuple[Pair, ...]
 
 
@@ -94,10 +94,10 @@ def _side(envelopes: Sequence[Envelope]) -> Side:
 
 
 def _common(left: Sequence[Envelope], right: Sequence[Envelope]) -> int:
-    """Return how many events both begin with, ignoring ids that a fork assigns again."""
+    """Return the number of events with which both begin, ignoring ids that a fork assigns anew."""
     count = 0
-    for ours, theirs in zip(left, right, strict=False):
-        if ours.at != theirs.at or not _alike(ours.event, theirs.event):
+    for left_envelope, right_envelope in zip(left, right, strict=False):
+        if left_envelope.at != right_envelope.at or not _alike(left_envelope.event, right_envelope.event):
             break
         count += 1
     return count
@@ -114,19 +114,21 @@ def _alike(ours: e.SessionEvent, theirs: e.SessionEvent) -> bool:
 
 
 def _moves(left: Sequence[Envelope], right: Sequence[Envelope]) -> tuple[Pair, ...]:
-    ours, theirs = list(_titles(left)), list(_titles(right))
+    left_titles, right_titles = list(_titles(left)), list(_titles(right))
     pairs: list[Pair] = []
-    for what, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
-        if what == "equal":
-            pairs += (Pair("same", title, title) for title in ours[a:b])
+    for tag, a, b, c, d in SequenceMatcher(None, left_titles, right_titles, autojunk=False).get_opcodes():
+        if tag == "equal":
+            pairs += (Pair("same", title, title) for title in left_titles[a:b])
             continue
-        both = min(b - a, d - c)
+        paired = min(b - a, d - c)
         pairs += (
-            Pair("differs", title, theirs_title)
-            for title, theirs_title in zip(ours[a : a + both], theirs[c : c + both], strict=True)
+            Pair("differs", title, right_title)
+            for title, right_title in zip(
+                left_titles[a : a + paired], right_titles[c : c + paired], strict=True
+            )
         )
-        pairs += (Pair("left", left=title) for title in ours[a + both : b])
-        pairs += (Pair("right", right=title) for title in theirs[c + both : d])
+        pairs += (Pair("left", left=title) for title in left_titles[a + paired : b])
+        pairs += (Pair("right", right=title) for title in right_titles[c + paired : d])
     return tuple(pairs)
 
 

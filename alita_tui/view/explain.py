@@ -1,4 +1,4 @@
-"""Explains an event from those before it: why it happened, what it changed, what it cost."""
+"""Explains an event from earlier events: why it happened, what it changed, what it cost."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Explanation(msgspec.Struct, frozen=True):
 
     seq: int
     title: SafeText
-    """Its row in the trace, else its kind."""
+    """The title of its row in the trace, or its kind if it has none."""
     why: tuple[SafeText, ...]
-    """From the nearest cause to the task."""
+    """Its causes, from the direct one to the task."""
     changed: tuple[SafeText, ...]
     """What it changed on screen."""
     cost: tuple[SafeText, ...]
@@ -37,11 +37,11 @@ def explain(
     envelopes: Sequence[Envelope], index: int, before: SessionView, after: SessionView
 ) -> Explanation:
     """Explain the event at `index`, given the views before and after it."""
-    this = envelopes[index]
-    rows = rows_for(this)
-    kind = this.event.__struct_config__.tag
+    envelope = envelopes[index]
+    rows = rows_for(envelope)
+    kind = envelope.event.__struct_config__.tag
     return Explanation(
-        seq=this.seq or 0,
+        seq=envelope.seq or 0,
         title=rows[0].title if rows else one_line(str(kind).replace("_", " ").capitalize()),
         why=_lines(_why(envelopes, index, after)),
         changed=_lines(_changed(before, after)) or (SafeText("Nothing but what is recorded."),),
@@ -57,24 +57,24 @@ def _lines(texts: Iterator[str]) -> tuple[SafeText, ...]:
 
 
 def _why(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:
-    yield from _nearest(envelopes, index, view)
+    yield from _direct_cause(envelopes, index, view)
     action = _action_of(envelopes, index)
     if action is not None and action != index:
-        yield _titled(envelopes[action], "The model chose: ")
+        yield _row_title(envelopes[action], "The model chose: ")
     if action is not None:
-        thought = _last(envelopes, action, e.ModelReplied)
+        thought = _newest_of(envelopes, action, e.ModelReplied)
         if thought is not None and thought != index and envelopes[thought].step == envelopes[action].step:
-            yield _titled(envelopes[thought], "It thought: ")
-    task = _last(envelopes, index, e.TaskSubmitted)
+            yield _row_title(envelopes[thought], "It thought: ")
+    task = _newest_of(envelopes, index, e.TaskSubmitted)
     if task is not None and task != index:
-        plan = _last(envelopes, index, e.PlanProposed)
+        plan = _newest_of(envelopes, index, e.PlanProposed)
         if plan is not None and plan > task and plan != index:
-            yield _titled(envelopes[plan], "The plan: ")
-        yield _titled(envelopes[task], "The task: ")
+            yield _row_title(envelopes[plan], "The plan: ")
+        yield _row_title(envelopes[task], "The task: ")
 
 
-def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:  # noqa: C901
-    """Return what this kind of event follows from."""
+def _direct_cause(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:  # noqa: C901
+    """Yield the direct cause of an event, by its kind."""
     event = envelopes[index].event
     match event:
         case e.TaskSubmitted(retried=True):
@@ -107,22 +107,22 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
         ):
             yield "A session begins, goes on and ends with what is there."
         case e.BuildDrafted(attempt=attempt, author=author) if attempt > 1 or author == "person":
-            last = _last(
+            result_index = _newest_of(
                 envelopes,
                 index - 1,
                 e.BuildReviewed | e.BuildTested | e.RequirementsLocked,
                 envelopes[index].task_id,
             )
             yield "You edited it." if author == "person" else "The draft before did not pass."
-            if last is not None and author != "person":
-                yield _titled(envelopes[last])
+            if result_index is not None and author != "person":
+                yield _row_title(envelopes[result_index])
         case e.ApprovalRequested(build_id=build_id):
             build = _build(view, build_id)
             yield "Nothing runs that you did not approve, and this build passed its checks."
             if build is not None and build.current is not None:
                 cases = build.current.reports[-1].cases if build.current.reports else ()
-                good = sum(case.passed for case in cases)
-                yield f"{good} of {len(cases)} self-tests passed in {len(build.current.reports)} runs."
+                passed = sum(case.passed for case in cases)
+                yield f"{passed} of {len(cases)} self-tests passed in {len(build.current.reports)} runs."
         case e.ApprovalResolved(verdict=verdict):
             yield f"Decided by {verdict.by or 'the engine'} ({verdict.via})."
             if verdict.seen_ms:
@@ -133,29 +133,33 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
         case e.ToolAliased(approval_id=approval_id, target=target):
             yield f"{target.label} gave the same answers, and you chose to keep one of them ({approval_id})."
         case e.ToolCalled(caller=caller) if caller:
-            by = _where(
+            caller_index = _newest_where(
                 envelopes,
                 index,
                 lambda earlier: isinstance(earlier, e.ToolCalled) and earlier.call_id == caller,
             )
-            if by is not None:
-                yield _titled(envelopes[by], "It was called by a tool whose approval names these bytes: ")
+            if caller_index is not None:
+                yield _row_title(
+                    envelopes[caller_index], "It was called by a tool whose approval names these bytes: "
+                )
         case e.ToolCalled(digest=digest):
             yield _allowed(envelopes, index, digest)
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
-            called = _where(
+            call_index = _newest_where(
                 envelopes,
                 index,
                 lambda earlier: isinstance(earlier, e.ToolCalled) and earlier.call_id == call_id,
             )
-            if called is not None:
-                yield _titled(envelopes[called], "It ends the call: ")
+            if call_index is not None:
+                yield _row_title(envelopes[call_index], "It ends the call: ")
         case e.BudgetSpent(call_id=call_id) | e.ModelFailed(call_id=call_id):
-            asked = _where(envelopes, index, lambda earlier: getattr(earlier, "call_id", "") == call_id)
-            if asked is not None:
+            request_index = _newest_where(
+                envelopes, index, lambda earlier: getattr(earlier, "call_id", "") == call_id
+            )
+            if request_index is not None:
                 yield f"It ends the model call {call_id}."
         case e.FeedbackGiven(by=by):
-            yield from _taught(envelopes, event.task_id)
+            yield from _lessons_of(envelopes, event.task_id)
             yield (
                 "You said it."
                 if by == "person"
@@ -170,15 +174,15 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
         case e.MemoryWritten(item=item):
             source = item.source_session, item.source_seq
             yield from (
-                _titled(envelope, "Learned from: ")
+                _row_title(envelope, "Learned from: ")
                 for envelope in envelopes[:index]
                 if (envelope.session_id, envelope.seq) == source
             )
-        case e.TaskFinished(task_id=task_id, reason=reason, ungrounded=bare):
+        case e.TaskFinished(task_id=task_id, reason=reason, ungrounded=unsupported):
             yield reason
             yield from _rests_on(envelopes, index, task_id)
-            if bare:
-                yield f"Nothing in the session gave: {'; '.join(bare)}"
+            if unsupported:
+                yield f"Nothing in the session gave: {'; '.join(unsupported)}"
         case e.ProviderFailedOver(reason=reason) | e.ProviderChanged(reason=reason):
             yield reason
         case _:
@@ -186,11 +190,11 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
 
 
 def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterator[str]:
-    """Return what an answer is based on, in order: runs with versions and files, pages, the person's words."""
-    submitted = _where(
+    """Yield the evidence for an answer, in order: runs with versions and files, pages, the person's words."""
+    submitted = _newest_where(
         envelopes, index, lambda earlier: isinstance(earlier, e.TaskSubmitted) and earlier.task_id == task_id
     )
-    called: dict[str, e.ToolCalled] = {}
+    calls: dict[str, e.ToolCalled] = {}
     added = of_kind(envelopes[:index], e.ArtefactAdded)
     names = {file.artefact.handle: file.artefact.name for file in added}
     for envelope in envelopes[submitted or 0 : index]:
@@ -198,20 +202,20 @@ def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterat
             continue
         match envelope.event:
             case e.ToolCalled(call_id=call_id) as call:
-                called[call_id] = call
-            case e.ToolReturned(call_id=call_id, report=report) if call_id in called:
-                call = called[call_id]
-                given = ", ".join((*(file.name for file in call.files), *call.references))
-                took = f"with {given}, " if given else ""
+                calls[call_id] = call
+            case e.ToolReturned(call_id=call_id, report=report) if call_id in calls:
+                call = calls[call_id]
+                inputs = ", ".join((*(file.name for file in call.files), *call.references))
+                with_inputs = f"with {inputs}, " if inputs else ""
                 yield (
-                    f"It rests on {call.name} v{call.version} ({call.digest[:12]}), {took}event {envelope.seq}, "
+                    f"It rests on {call.name} v{call.version} ({call.digest[:12]}), {with_inputs}event {envelope.seq}, "
                     f"{report.duration_ms:.0f} ms."
                 )
             case e.PageRead(url=url):
                 yield f"It rests on {url}, event {envelope.seq}."
             case e.ContextGiven(blocks=blocks):
-                read = [block for block in blocks if block.name in ("documents", "repository")]
-                yield from (f"It may rest on {block.source}, event {envelope.seq}." for block in read)
+                sources = [block for block in blocks if block.name in ("documents", "repository")]
+                yield from (f"It may rest on {block.source}, event {envelope.seq}." for block in sources)
             case e.LookedBack(handle=handle) if handle:
                 yield f"It rests on the file {names.get(handle, handle)}, event {envelope.seq}."
             case e.QuestionAnswered(text=text):
@@ -224,7 +228,7 @@ def _allowed(envelopes: Sequence[Envelope], index: int, digest: str) -> str:
     def registered(event: e.SessionEvent) -> bool:
         return isinstance(event, e.ToolRegistered) and event.card.digest == digest
 
-    registration = _where(envelopes, index, registered)
+    registration = _newest_where(envelopes, index, registered)
     if registration is None:
         return f"It may run: it was in the library before, as {digest[:12]}."
     event = envelopes[registration].event
@@ -233,17 +237,17 @@ def _allowed(envelopes: Sequence[Envelope], index: int, digest: str) -> str:
 
 
 def _action_of(envelopes: Sequence[Envelope], index: int) -> int | None:
-    """Return an event's action: by its id, else the newest of the same step."""
+    """Return the index of an event's action: the one with its action id, or else the newest of the same step."""
     event, step = envelopes[index].event, envelopes[index].step
     if not step or isinstance(event, e.ModelReplied | e.TaskSubmitted):
         return None
-    wanted = getattr(event, "action_id", "")
-    for place in range(index, -1, -1):
-        earlier = envelopes[place].event
-        if envelopes[place].task_id not in ("", envelopes[index].task_id) and envelopes[index].task_id:
-            continue  # of a task beside it
-        if isinstance(earlier, e.ActionChosen) and (earlier.action_id == wanted if wanted else True):
-            return place if wanted or envelopes[place].step == step else None
+    action_id = getattr(event, "action_id", "")
+    for position in range(index, -1, -1):
+        earlier = envelopes[position].event
+        if envelopes[position].task_id not in ("", envelopes[index].task_id) and envelopes[index].task_id:
+            continue  # an event of another task that runs side by side
+        if isinstance(earlier, e.ActionChosen) and (earlier.action_id == action_id if action_id else True):
+            return position if action_id or envelopes[position].step == step else None
         if isinstance(earlier, e.TaskSubmitted):
             return None
     return None
@@ -261,12 +265,12 @@ def _changed(before: SessionView, after: SessionView) -> Iterator[str]:
         yield f"The task: {after.task.outcome or 'runs'}."
     if after.plan != before.plan:
         yield f"The plan has {len(after.plan)} steps." if after.plan else "The plan is put away."
-    old = {card.name: card for card in before.library}
+    earlier_cards = {card.name: card for card in before.library}
     for card in after.library:
-        was = old.get(card.name)
-        if was is None or was.version != card.version:
+        earlier = earlier_cards.get(card.name)
+        if earlier is None or earlier.version != card.version:
             yield f"Library: {card.name} v{card.version} joined."
-        elif was != card:
+        elif earlier != card:
             failed = f", {card.failures} failed" if card.failures else ""
             yield f"Library: {card.name} has run {counted(card.runs, 'time')}{failed}."
     states = {build.build_id: build.status for build in before.builds}
@@ -274,10 +278,10 @@ def _changed(before: SessionView, after: SessionView) -> Iterator[str]:
         if states.get(build.build_id) != build.status:
             since = states.get(build.build_id)
             yield f"Build {build.name}: {f'{since} → ' if since else ''}{build.status}."
-    yield from _things(before, after)
+    yield from _changed_parts(before, after)
 
 
-def _things(before: SessionView, after: SessionView) -> Iterator[str]:
+def _changed_parts(before: SessionView, after: SessionView) -> Iterator[str]:
     yield from (f"Running: {name}." for call, name in after.calls if (call, name) not in before.calls)
     yield from (
         f"No longer running: {name}." for call, name in before.calls if (call, name) not in after.calls
@@ -304,10 +308,10 @@ def _things(before: SessionView, after: SessionView) -> Iterator[str]:
 
 
 def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:
-    this = envelopes[index]
-    event = this.event
+    envelope = envelopes[index]
+    event = envelope.event
     if index:
-        waited = (this.at - envelopes[index - 1].at).total_seconds()
+        waited = (envelope.at - envelopes[index - 1].at).total_seconds()
         yield f"{waited:.1f} s since the event before." if waited >= 0.05 else ""
     if isinstance(event, e.ModelReplied):
         usage = event.usage
@@ -320,9 +324,9 @@ def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Itera
             memory = f", {run.peak_memory_bytes / 2**20:.0f} MB at most" if run.peak_memory_bytes else ""
             yield f"Sandbox: {run.duration_ms:.0f} ms{memory}."
     if isinstance(event, e.BudgetSpent):
-        known = "no known price" if event.cost_usd is None else dollars(event.cost_usd)
-        yield f"{known}, {event.tokens:,} tokens, {event.model}."
-    if this.step:
+        cost = "no known price" if event.cost_usd is None else dollars(event.cost_usd)
+        yield f"{cost}, {event.tokens:,} tokens, {event.model}."
+    if envelope.step:
         yield _step_cost(envelopes, index)
     spend = view.spend
     yield f"The session so far: {dollars(spend.total_usd)}, {counted(spend.calls, 'model call')}."
@@ -346,34 +350,36 @@ def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
         first -= 1
     while last + 1 < len(envelopes) and envelopes[last + 1].step == step:
         last += 1
-    part = envelopes[first : last + 1]
-    usd = sum(spent.cost_usd or 0.0 for spent in of_kind(part, e.BudgetSpent))
-    calls = sum(isinstance(envelope.event, e.ModelReplied) for envelope in part)
-    seconds = (part[-1].at - part[0].at).total_seconds()
+    step_envelopes = envelopes[first : last + 1]
+    usd = sum(spent.cost_usd or 0.0 for spent in of_kind(step_envelopes, e.BudgetSpent))
+    calls = sum(isinstance(envelope.event, e.ModelReplied) for envelope in step_envelopes)
+    seconds = (step_envelopes[-1].at - step_envelopes[0].at).total_seconds()
     return f"Step {step} as a whole: {dollars(usd)}, {counted(calls, 'model call')}, {seconds:.1f} s."
 
 
 # --- looking back ----------------------------------------------------------------------------
 
 
-def _last(
+def _newest_of(
     envelopes: Sequence[Envelope], index: int, kind: type | UnionType, task_id: str | None = None
 ) -> int | None:
-    """Return the index of the newest event of a kind, at or before `index`, of a task: by default of that event's."""
-    ours = ("", envelopes[index].task_id if task_id is None else task_id)
-    for place in range(index, -1, -1):
-        envelope = envelopes[place]
-        if isinstance(envelope.event, kind) and (not ours[1] or envelope.task_id in ours):
-            return place
+    """Return the index of the newest event of a kind at or before `index`; of a task, by default the event's own."""
+    task_ids = ("", envelopes[index].task_id if task_id is None else task_id)
+    for position in range(index, -1, -1):
+        envelope = envelopes[position]
+        if isinstance(envelope.event, kind) and (not task_ids[1] or envelope.task_id in task_ids):
+            return position
     return None
 
 
-def _where(envelopes: Sequence[Envelope], index: int, fits: Callable[[e.SessionEvent], bool]) -> int | None:
-    return next((place for place in range(index, -1, -1) if fits(envelopes[place].event)), None)
+def _newest_where(
+    envelopes: Sequence[Envelope], index: int, matches: Callable[[e.SessionEvent], bool]
+) -> int | None:
+    return next((position for position in range(index, -1, -1) if matches(envelopes[position].event)), None)
 
 
-def _taught(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
-    """Yield what a rated task taught; the rating changes how much it counts."""
+def _lessons_of(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
+    """Yield what was learned from a rated task; the rating changes its weight."""
     for envelope in envelopes:
         if isinstance(envelope.event, e.MemoryWritten) and envelope.task_id == task_id:
             item = envelope.event.item
@@ -381,7 +387,7 @@ def _taught(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
                 yield f"It weighs what was learned then: {item.text} (alita memory show {item.item_id})"
 
 
-def _titled(envelope: Envelope, lead: str = "") -> str:
+def _row_title(envelope: Envelope, lead: str = "") -> str:
     rows = rows_for(envelope)
     return f"{lead}{rows[0].title}" if rows else ""
 

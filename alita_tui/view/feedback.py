@@ -9,18 +9,20 @@ MARKS: dict[Rating, str] = {"up": "👍", "down": "👎"}
 
 
 def feedback_title(event: FeedbackGiven) -> str:
-    """Return the row's title."""
-    what = "this build" if event.build_id else "this run" if event.call_id else "the answer"
+    """Return the title of a feedback's row."""
+    subject = "this build" if event.build_id else "this run" if event.call_id else "the answer"
     mark = MARKS[event.rating]
     if event.undone:
-        return f"You took {mark} for {what} back"
-    how = "is good" if event.rating == "up" else "is not good"
+        return f"You took {mark} for {subject} back"
+    judgement = "is good" if event.rating == "up" else "is not good"
     remark = f": {event.text}" if event.text else ""
-    return f"{mark} {what} {how}{remark}" + (f"; it should be: {event.expected}" if event.expected else "")
+    return f"{mark} {subject} {judgement}{remark}" + (
+        f"; it should be: {event.expected}" if event.expected else ""
+    )
 
 
 def feedback_row(event: FeedbackGiven) -> tuple[str, str, Tone]:
-    """Return a row's title, where it comes from, and its tone."""
+    """Return title, source and tone of a feedback's row."""
     source = "read from what you said" if event.by == "correction" else "yours"
     return (
         feedback_title(event),
@@ -29,11 +31,11 @@ def feedback_row(event: FeedbackGiven) -> tuple[str, str, Tone]:
     )
 
 
-def feedback_told(event: FeedbackGiven) -> str:
-    """Return the feedback as the agent reads it."""
-    what = "that build" if event.build_id else "that run" if event.call_id else "that answer"
+def feedback_for_agent(event: FeedbackGiven) -> str:
+    """Return the feedback in words for the agent."""
+    subject = "that build" if event.build_id else "that run" if event.call_id else "that answer"
     if event.undone:
-        return f"The person took back what they said of {what}."
+        return f"The person took back what they said of {subject}."
     remark = f": {event.text}" if event.text else "."
-    text = f"The person finds {what} {'good' if event.rating == 'up' else 'wrong'}{remark}"
+    text = f"The person finds {subject} {'good' if event.rating == 'up' else 'wrong'}{remark}"
     return f"{text}\nIt should be: {event.expected}" if event.expected else text

@@ -1,6 +1,6 @@
-"""A hash of a view: views that show anything different differ.
+"""A hash of a view; views that show anything different have different hashes.
 
-The chunks of its rows are hashed one by one, so that the hashes of the finished ones can be kept (`Digests`).
+The chunks of a view's rows are hashed one by one, so that hashes of full chunks can be cached (`Digests`).
 """
 
 from __future__ import annotations
@@ -12,63 +12,63 @@ from hashlib import sha256
 import msgspec
 
 from alita_tui.state.rows import Rows
-from alita_tui.view.later import Later
+from alita_tui.view.later import DeferredText
 from alita_tui.view.model import SessionView
 
 _PARTS = (
     "session_id", "title", "model", "recorded", "parent", "seq", "at", "step", "phase", "tasks", "plan", "trace",
     "library", "touched", "builds", "runs", "sandbox", "spend", "providers", "question", "recalled", "calls",
 )  # fmt: skip
-"""The durable fields. Their order matters: recorded sessions store fingerprints."""
+"""The durable fields. Their order must not change, because recorded sessions store fingerprints."""
 
 
 _BY_CHUNKS = "2:"
-"""Begins a fingerprint in whose hash a chunk of rows stands as its own hash."""
+"""Prefix of a fingerprint that was computed from the hashes of chunks."""
 
 
 class Digests:
-    """The hashes of the full chunks of a view's rows; only chunks that are new are hashed."""
+    """Caches the hashes of the full chunks of a view's rows, so that only new chunks are hashed."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[object, str]] = {}
-        """By the id of a chunk: the chunk, which keeps its id from being used again, and its hash."""
+        """By the `id()` of a chunk: the chunk, held so that its id is not reused, and its hash."""
 
     def missing(self, view: SessionView) -> list[tuple[object, ...]]:
-        """Return the full chunks that are not hashed yet; forget those that the view no longer has."""
+        """Return the full chunks that are not hashed yet; drop the hashes of chunks that the view no longer has."""
         chunks = [chunk for rows in _durable(view).values() if isinstance(rows, Rows) for chunk in rows.full]
-        kept = {id(chunk) for chunk in chunks}
-        self._known = {key: known for key, known in self._known.items() if key in kept}
+        present = {id(chunk) for chunk in chunks}
+        self._known = {key: entry for key, entry in self._known.items() if key in present}
         return [chunk for chunk in chunks if id(chunk) not in self._known]
 
     def of(self, chunk: tuple[object, ...]) -> str:
         """Return the hash of a chunk."""
-        known = self._known.get(id(chunk))
-        if known is None:
-            known = self._known[id(chunk)] = (chunk, sha256(_encoded(chunk)).hexdigest())
-        return known[1]
+        entry = self._known.get(id(chunk))
+        if entry is None:
+            entry = self._known[id(chunk)] = (chunk, sha256(_encoded(chunk)).hexdigest())
+        return entry[1]
 
 
 def fingerprint(view: SessionView, digests: Digests | None = None) -> str:
-    """Return a hash of a view's durable parts; `digests` holds the hashes of chunks that are known already."""
+    """Return a hash of a view's durable parts; `digests` caches the hashes of chunks."""
     chunk_digests = digests or Digests()
     parts = {
         name: (tuple(map(chunk_digests.of, value.full)), value.tail) if isinstance(value, Rows) else value
         for name, value in _durable(view).items()
     }
-    whole = sha256()
+    digest = sha256()
     for name, value in parts.items():
-        whole.update(_encoded((name, value)))
-    return _BY_CHUNKS + whole.hexdigest()
+        digest.update(_encoded((name, value)))
+    return _BY_CHUNKS + digest.hexdigest()
 
 
 def fingerprint_like(recorded: str, view: SessionView) -> str:
-    """Return the fingerprint of a view in the form of a recorded one, so that the two can be compared."""
+    """Return the fingerprint of a view in the form of a recorded one, so that they can be compared."""
     return fingerprint(view) if recorded.startswith(_BY_CHUNKS) else _in_one_piece(view)
 
 
 def _durable(view: SessionView) -> dict[str, object]:
     durable: dict[str, object] = {name: getattr(view, name) for name in _PARTS}
-    if view.state.queue or view.state.paused:  # older sessions have their fingerprints without it
+    if view.state.queue or view.state.paused:  # fingerprints of older sessions lack it
         durable["queue"] = (view.state.paused, view.state.queue)
     if view.state.agents:
         durable["agents"] = view.state.agents
@@ -85,24 +85,24 @@ def _encoded(value: object) -> bytes:
 
 
 def _in_one_piece(view: SessionView) -> str:
-    """Return the fingerprint as it was recorded before chunks had hashes of their own."""
+    """Return the fingerprint in the older form, which hashes all rows at once."""
     durable = _durable(view)
-    whole = sha256()
+    digest = sha256()
     try:
-        for piece in _json(durable):
-            whole.update(piece)
+        for part in _json(durable):
+            digest.update(part)
     except UnicodeEncodeError:
         return sha256(json.dumps(msgspec.to_builtins(durable, enc_hook=_plain)).encode()).hexdigest()
-    return whole.hexdigest()
+    return digest.hexdigest()
 
 
 def _json(durable: dict[str, object]) -> Iterator[bytes]:
-    """Yield the parts as one JSON object, so that a long trace is never in memory as a whole."""
+    """Yield the parts of one JSON object, so that the JSON of a long trace is never in memory at once."""
     encode = msgspec.json.Encoder(enc_hook=_plain).encode
-    before = b"{"
+    separator = b"{"
     for name, value in durable.items():
-        yield before + encode(name) + b":"
-        before = b","
+        yield separator + encode(name) + b":"
+        separator = b","
         if isinstance(value, Rows):
             yield b'{"full":['
             for number, chunk in enumerate(value.full):
@@ -114,6 +114,6 @@ def _json(durable: dict[str, object]) -> Iterator[bytes]:
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, Later):
+    if isinstance(value, DeferredText):
         return value.read()
     raise NotImplementedError(f"A view holds {type(value).__name__}, which has no JSON.")

@@ -1,7 +1,7 @@
-"""fold(view, envelope) → view: the next state, with its texts neutralised and its rows of the trace.
+"""fold(view, envelope) → view: the next state, with neutralised texts, and the rows of the trace.
 
-Pure. A durable envelope that the view has seen already changes nothing, so a recording and a live stream may overlap.
-What is still growing hangs on `view.live` only.
+Pure. A durable envelope that is already in the view changes nothing, so a recording and a live stream may overlap.
+Output that is still growing is in `view.live` only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.reduce import reduce
 from alita_tui.state.rows import follow
 from alita_tui.state.session import SessionState
-from alita_tui.view.lanes import in_lane
+from alita_tui.view.lanes import mark_lane
 from alita_tui.view.model import (
     Live,
     LiveOutput,
@@ -44,7 +44,7 @@ RowMaker = Callable[[Envelope], tuple[TraceRow, ...]]
 def fold_all(
     envelopes: Iterable[Envelope], view: SessionView | None = None, rows_of: RowMaker = rows_for
 ) -> SessionView:
-    """Return the view after all of a stream."""
+    """Return the view after all envelopes of a stream."""
     view = view or SessionView()
     with uncollected():
         for envelope in envelopes:
@@ -53,7 +53,7 @@ def fold_all(
 
 
 def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) -> SessionView:
-    """Return the view after one more envelope. `rows_of` makes its rows in the trace."""
+    """Return the view after one more envelope. `rows_of` returns its rows of the trace."""
     event = envelope.event
     ours = not view.state.lanes or envelope.task_id in ("", view.state.focus)
     if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled | e.WorkHeld):
@@ -61,9 +61,9 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
     if envelope.seq is None or envelope.seq <= view.state.seq:
         return view
     state = reduce(view.state, envelope)
-    changed = _shown(view, state)
+    changed = _changed_texts(view, state)
     if rows := rows_of(envelope):
-        changed["trace"] = view.trace.append(*in_lane(rows, envelope, view.state, state))
+        changed["trace"] = view.trace.append(*mark_lane(rows, envelope, view.state, state))
     if state.lanes and state.focus != view.state.focus:
         live = view.live.lasting()  # what grew belongs to another task
     else:
@@ -73,31 +73,31 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
 
 def show(state: SessionState) -> SessionView:
     """Return the view of a state, without a trace."""
-    return replace(SessionView(), state=state, **_shown(SessionView(), state))
+    return replace(SessionView(), state=state, **_changed_texts(SessionView(), state))
 
 
-def _shown(view: SessionView, state: SessionState) -> dict[str, object]:
-    """Return the neutralised texts that differ from the view's. Only what changed in the state is looked at."""
-    before = view.state
-    shown: dict[str, object] = {}
-    if state.title is not before.title:
-        shown["title"] = one_line(state.title, _TITLE)
-    if state.model is not before.model:
-        shown["model"] = one_line(state.model)
-    if state.tasks is not before.tasks:
-        shown["tasks"] = follow(view.tasks, before.tasks, state.tasks, TaskView.of)
-    if state.plan is not before.plan or state.ticks != before.ticks:
-        shown["plan"] = tuple(map(one_line, ticked(state.plan, state.ticks)))
-    if state.runs is not before.runs:
-        known = dict(zip(map(id, before.runs), view.runs, strict=True))
-        shown["runs"] = tuple(known.get(id(run)) or SandboxRun.of(run) for run in state.runs)
-    if state.providers is not before.providers:
-        shown["providers"] = tuple(map(ProviderView.of, state.providers))
-    if state.asked is not before.asked:
-        shown["question"] = QuestionView.of(state.asked) if state.asked else None
-    if state.spend is not before.spend:
-        shown["spend"] = safe_spend(state.spend)
-    return shown
+def _changed_texts(view: SessionView, state: SessionState) -> dict[str, object]:
+    """Return the fields of the view that differ, with neutralised texts. Unchanged parts of the state are skipped."""
+    earlier = view.state
+    changed: dict[str, object] = {}
+    if state.title is not earlier.title:
+        changed["title"] = one_line(state.title, _TITLE)
+    if state.model is not earlier.model:
+        changed["model"] = one_line(state.model)
+    if state.tasks is not earlier.tasks:
+        changed["tasks"] = follow(view.tasks, earlier.tasks, state.tasks, TaskView.of)
+    if state.plan is not earlier.plan or state.ticks != earlier.ticks:
+        changed["plan"] = tuple(map(one_line, ticked(state.plan, state.ticks)))
+    if state.runs is not earlier.runs:
+        views = dict(zip(map(id, earlier.runs), view.runs, strict=True))
+        changed["runs"] = tuple(views.get(id(run)) or SandboxRun.of(run) for run in state.runs)
+    if state.providers is not earlier.providers:
+        changed["providers"] = tuple(map(ProviderView.of, state.providers))
+    if state.asked is not earlier.asked:
+        changed["question"] = QuestionView.of(state.asked) if state.asked else None
+    if state.spend is not earlier.spend:
+        changed["spend"] = safe_spend(state.spend)
+    return changed
 
 
 def _grow(
@@ -114,9 +114,9 @@ def _grow(
                 case _:
                     return replace(live, role=role, arguments=grown)
         case e.OutputChunk(run_id=run_id, title=title, text=text):
-            before = live.output.text if live.output and live.output.run_id == run_id else ""
-            shown = SafeText((before + neutralise(text))[-_LIVE_LIMIT:])
-            return replace(live, output=LiveOutput(run_id, one_line(title), shown), work=SafeText(""))
+            earlier = live.output.text if live.output and live.output.run_id == run_id else ""
+            text_shown = SafeText((earlier + neutralise(text))[-_LIVE_LIMIT:])
+            return replace(live, output=LiveOutput(run_id, one_line(title), text_shown), work=SafeText(""))
         case e.Progressed(work=work, done=done, total=total, detail=detail):
             return replace(
                 live, work=one_line(work), work_detail=one_line(detail), work_done=done, work_total=total
@@ -130,7 +130,7 @@ def _grow(
 
 
 def _settle(live: Live, event: e.SessionEvent) -> Live:
-    """Drop what a durable event supersedes."""
+    """Return the live output without the parts that a durable event supersedes."""
     if live == _STILL:  # as everywhere in a recording
         return live
     if live.unsaved:

@@ -1,4 +1,4 @@
-"""How a person has been deciding, from the audit log. Pure."""
+"""How carefully a person has been deciding, from the audit log. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Look(msgspec.Struct, frozen=True):
 
     seen_ms: float
     read: bool
-    """Whether the end of the code was on screen."""
+    """True if the end of the code was on screen."""
 
 
 class Habits(msgspec.Struct, frozen=True):
@@ -29,25 +29,25 @@ class Habits(msgspec.Struct, frozen=True):
     """Share of builds that were read to the end, 0 to 1."""
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """A summary in one line; empty if too little is known."""
         if self.verdicts < 3:
             return ""
-        took = (
+        median = (
             f"{self.median_seconds:.1f} s"
             if self.median_seconds < 60
             else f"{self.median_seconds / 60:.0f} min"
         )
-        return f"last {self.verdicts} verdicts: median {took}, {self.read_share:.0%} read to the end"
+        return f"last {self.verdicts} verdicts: median {median}, {self.read_share:.0%} read to the end"
 
     @property
     def hasty(self) -> bool:
-        """Whether verdicts come too fast, or with too little read, to be judgements."""
+        """True if verdicts come too fast, or with too little code read, to be judgements."""
         return self.verdicts >= 3 and (self.median_seconds < 3 or self.read_share < 0.5)
 
 
 def habits(looks: Sequence[Look]) -> Habits:
-    """Summarise the newest verdicts, given oldest first."""
+    """Return the figures of the newest verdicts; `looks` are oldest first."""
     newest = looks[-_NEWEST:]
     if not newest:
         return Habits()
@@ -59,5 +59,5 @@ def habits(looks: Sequence[Look]) -> Habits:
 
 
 def too_fast(lines: int, seen_ms: float) -> bool:
-    """Return whether that time is too short to read so many lines."""
+    """Return True if the time was too short to read that many lines."""
     return seen_ms / 1000 < lines * _SECONDS_A_LINE

@@ -1,6 +1,6 @@
-"""Rows of the trace while several tasks run, each marked with its task; and the rows of one task alone.
+"""Marks rows of the trace with their tasks while several run, and filters the rows of one task.
 
-Rows are marked only while more than one task runs, so the trace of tasks one after another has no marks.
+Rows are marked only while more than one task runs, so a trace of tasks that ran one after another has no marks.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class LaneRow(TraceRow, frozen=True, gc=False):
-    """A row from a time in which several tasks ran."""
+    """A row that was added while several tasks ran."""
 
     task_id: str = ""
     lane: str = ""
     """The letter of its task; letters repeat after 26 tasks."""
 
 
-def in_lane(
+def mark_lane(
     rows: tuple[TraceRow, ...], envelope: Envelope, before: SessionState, after: SessionState
 ) -> tuple[TraceRow, ...]:
-    """Return an event's rows, marked with their task where others run beside it."""
+    """Return an event's rows, marked with their task if several tasks run."""
     if not envelope.task_id or not (before.lanes or after.lanes):
         return rows
     lane = letter(after, envelope.task_id)
@@ -36,9 +36,9 @@ def in_lane(
 
 def letter(state: SessionState, task_id: str) -> str:
     """Return the letter of a task; empty for an unknown task."""
-    for place in range(len(state.tasks) - 1, -1, -1):
-        if state.tasks[place].task_id == task_id:
-            return _LETTERS[place % len(_LETTERS)]
+    for index in range(len(state.tasks) - 1, -1, -1):
+        if state.tasks[index].task_id == task_id:
+            return _LETTERS[index % len(_LETTERS)]
     return ""
 
 
@@ -48,7 +48,7 @@ def lane_of(row: TraceRow | None) -> str:
 
 
 class OneTask:
-    """The rows of one task alone, carried on as the trace grows."""
+    """Filters the rows of one task, incrementally as the trace grows."""
 
     def __init__(self, task_id: str) -> None:
         self.task_id = task_id
@@ -61,25 +61,25 @@ class OneTask:
         self._last = ""
 
     def shown(self, view: SessionView) -> SessionView:
-        """Return a view with this task's rows only, and what grows if it is this task's."""
+        """Return a view with this task's rows only, and with live output only if it is this task's."""
         count = len(self._seen)
         if len(view.trace) < count or (count and view.trace[count - 1] != self._seen[count - 1]):
             self._restart()  # an earlier moment is shown
             count = 0
-        begun = {task.task_id for task in view.state.tasks}
-        ours = [row for row in view.trace.since(count) if self._owner(row, begun) == self.task_id]
+        task_ids = {task.task_id for task in view.state.tasks}
+        ours = [row for row in view.trace.since(count) if self._owner(row, task_ids) == self.task_id]
         self._seen, self._rows = view.trace, self._rows.append(*ours)
         live = view.live if view.state.focus == self.task_id else view.live.lasting()
         return replace(view, trace=self._rows, live=live)
 
-    def _owner(self, row: TraceRow, begun: set[str]) -> str:
-        """Return the task of a row. An unmarked one belongs to the only task that ran, or to the one before it."""
-        if row.kind == "task" and row.span in begun:
+    def _owner(self, row: TraceRow, task_ids: set[str]) -> str:
+        """Return the task of a row. An unmarked row belongs to the only running task, or to the last one."""
+        if row.kind == "task" and row.span in task_ids:
             self._running.append(row.span)
         if row.kind == "task" and row.meta in CHANGES.values():
             return ""  # it waits in the queue
-        own = row.task_id if isinstance(row, LaneRow) else ([*self._running, self._last])[0]
+        owner = row.task_id if isinstance(row, LaneRow) else ([*self._running, self._last])[0]
         if row.kind == "answer" and row.span in self._running:
             self._running.remove(row.span)
-        self._last = own
-        return own
+        self._last = owner
+        return owner

@@ -1,6 +1,6 @@
-"""The view of a session: its state with texts neutralised, trace rows, and live output.
+"""The view of a session: its state with neutralised texts, trace rows, and live output.
 
-Widgets draw it. Builds keep the exact bytes, which an approval has to show; reveal those before showing them.
+Widgets draw it. Builds hold exact bytes, because an approval has to show them; reveal these before showing them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from alita_tui.state.queue import Queue
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 from alita_tui.state.spend import Share, Spend
-from alita_tui.view.later import Later
+from alita_tui.view.later import DeferredText
 from alita_tui.view.plan import offered
 
 RowKind = Literal[
@@ -52,23 +52,23 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     span: str
     kind: RowKind
     title: SafeText
-    text: SafeText | Later = msgspec.field(default=SafeText(""), name="detail")
-    """The detail, or where to read it."""
+    text: SafeText | DeferredText = msgspec.field(default=SafeText(""), name="detail")
+    """The detail, or a stand-in that reads it."""
     meta: SafeText = SafeText("")
     """A short figure for the right edge: a duration, a score, a count."""
     tone: Tone = "normal"
     task: str = ""
-    """The task that it belongs to; empty if the record does not say."""
+    """Id of its task; empty if the record has none."""
     key: str = ""
-    """The action, call or build whose rows make one card; empty for a row with a card of its own."""
+    """Id of the action, call or build whose rows make one card; empty for a row with its own card."""
     within: str = ""
-    """The action or call that began `key`."""
+    """Id of the action or call that began `key`."""
     action: str = ""
-    """The action that it begins; empty for other rows."""
+    """Name of the action that the row begins; empty for other rows."""
 
     @property
     def detail(self) -> SafeText:
-        """The whole text, shown when the row is opened; may have many lines."""
+        """The complete text, shown when the row is opened; it may have many lines."""
         return self.text if isinstance(self.text, str) else self.text.read()
 
 
@@ -79,7 +79,7 @@ class TaskView(msgspec.Struct, frozen=True, gc=False):
     text: SafeText
     started: datetime
     again: str = ""
-    """The task it continues; empty for a new one."""
+    """Id of the task that it continues; empty for a new one."""
     outcome: TaskOutcome | None = None
     answer: SafeText = SafeText("")
     reason: SafeText = SafeText("")
@@ -156,7 +156,7 @@ class QuestionView(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProviderView(msgspec.Struct, frozen=True, gc=False):
-    """A model that was asked, or is off for now."""
+    """A model that was asked, or that is off for now."""
 
     model: SafeText
     state: ProviderState = "closed"
@@ -164,9 +164,9 @@ class ProviderView(msgspec.Struct, frozen=True, gc=False):
     until: datetime | None = None
     """When it is tried again."""
     tokens_per_second: float = 0.0
-    """Of its last reply; 0 if unknown."""
+    """Speed of its last reply; 0 if unknown."""
     serves: bool = False
-    """Whether the orchestrator asked it last."""
+    """True if the orchestrator asked it last."""
 
     @classmethod
     def of(cls, provider: Provider) -> ProviderView:
@@ -190,7 +190,7 @@ class LiveOutput(msgspec.Struct, frozen=True, gc=False):
 
 
 class Live(msgspec.Struct, frozen=True, gc=False):
-    """What is still growing; never stored, and ignored when views are compared."""
+    """Output that is still growing; never stored, and ignored when views are compared."""
 
     role: str = ""
     thinking: SafeText = SafeText("")
@@ -202,19 +202,19 @@ class Live(msgspec.Struct, frozen=True, gc=False):
     work_done: float = 0.0
     work_total: float = 0.0
     unsaved: SafeText = SafeText("")
-    """Why nothing can be saved now, and what to do."""
+    """Why nothing can be saved now, and what to do about it."""
     held: tuple[str, ...] = ()
     """Unfinished tasks that wait until the person continues them."""
     held_queue: int = 0
-    """Queued tasks that wait for the same."""
+    """Number of queued tasks that wait for the same."""
 
     @property
     def holds(self) -> bool:
-        """Whether unfinished work waits until the person continues it."""
+        """True if unfinished work waits until the person continues it."""
         return bool(self.held or self.held_queue)
 
     def lasting(self) -> Live:
-        """Return the figures that do not depend on the task that is shown."""
+        """Return only the parts that do not depend on the shown task."""
         return Live(unsaved=self.unsaved, held=self.held, held_queue=self.held_queue)
 
 
@@ -262,7 +262,7 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def recorded(self) -> bool:
-        """Whether the model's replies are a recording (the demo)."""
+        """True if the model's replies are a recording (the demo)."""
         return self.state.recorded
 
     @property
@@ -277,17 +277,17 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def queue(self) -> Queue:
-        """Tasks that wait for their turn, the next one first. Raw text: reveal it before showing."""
+        """Tasks that wait for their turn, in order. Raw text: reveal it before showing."""
         return self.state.queue
 
     @property
     def running(self) -> tuple[str, ...]:
-        """Ids of the tasks that run, or wait in the middle for the person, in the order in which they began."""
+        """Ids of the tasks that run, or that wait for the person meanwhile, in the order in which they began."""
         return self.state.running
 
     @property
     def paused(self) -> bool:
-        """Whether the person paused the queue."""
+        """True if the person has paused the queue."""
         return self.state.paused
 
     @property
@@ -327,12 +327,12 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def busy(self) -> bool:
-        """Whether the agent is working or waiting on a task."""
+        """True if the agent is working or waiting on a task."""
         return self.phase not in ("idle", "parked", "closed")
 
 
 _label = lru_cache(1024)(one_line)
-"""Cached, since names of models, tools and roles repeat."""
+"""Cached, because names of models, tools and roles repeat."""
 
 
 def safe_spend(spend: Spend) -> Spend:

@@ -1,4 +1,4 @@
-"""The row of a page that was read."""
+"""The row of a page that the agent read."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from alita_tui.spine.text import counted
 
 
 def title(event: PageRead) -> str:
-    """Return what was read; of words that were looked for, how often they are there."""
-    where = event.title or event.url
+    """Return the row's title: the page, or the number of matches if words were looked for."""
+    page = event.title or event.url
     return (
-        f"{counted(event.matches, 'place')} with {event.find!r} in {where}" if event.find else f"Read {where}"
+        f"{counted(event.matches, 'place')} with {event.find!r} in {page}" if event.find else f"Read {page}"
     )
 
 
 def body(event: PageRead) -> str:
-    """Return the page's address, the file that it is stored as, and the text that was read."""
+    """Return the page's address, the file in which it is stored, and the text that was read."""
     head = f"{event.url}\nkept as {event.handle}" if event.handle else event.url
     head += f"\nwas refused {', '.join(event.refused)}" if event.refused else ""
     return f"{head}\n\n{event.text}"
 
 
 def extent(event: PageRead) -> str:
-    """Return which part of the page was read, and from where."""
+    """Return which part of the page was read, and how it was fetched."""
     end = event.start + len(event.text)
-    part = (
+    range_text = (
         f"{event.start:,}–{end:,} of {event.total:,}"
         if not event.find and end - event.start < event.total
         else ""
@@ -34,4 +34,4 @@ def extent(event: PageRead) -> str:
         ("needs scripts", event.scripts == "needed"),
         ("unchanged", event.unchanged), ("cut", event.truncated),
     )  # fmt: skip
-    return ", ".join((*filter(None, (part,)), *(word for word, so in words if so)))
+    return ", ".join((*filter(None, (range_text,)), *(word for word, applies in words if applies)))

@@ -11,12 +11,12 @@ from alita_tui.spine.text import counted, one_line
 TICKS: dict[StepStatus, str] = {"open": "○", "doing": "▸", "done": "✓", "failed": "✗", "dropped": "–"}
 
 _MARKS: dict[StepStatus, str] = {"open": " ", "doing": ">", "done": "x", "failed": "!", "dropped": "-"}
-"""As they are written; `agent.checklist` reads them."""
+"""Marks in an editable plan; `agent.checklist` reads them."""
 _SOURCES = {"agent": "the agent's own", "planner": "the planner's", "recipe": "the one from memory"}
 
 
 def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...]:
-    """Return the steps, each behind its tick; as they are while nothing is ticked."""
+    """Return the steps, each behind its tick; unchanged if no step has one."""
     if not {*status} - {"open"}:
         return tuple(steps)
     pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
@@ -24,15 +24,15 @@ def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...
 
 
 def weighing(event: PlansWeighed) -> tuple[str, str]:
-    """Return how plans were compared: in a line, and each with its steps and figures."""
+    """Return the comparison of plans: one line, and the details of each plan with its steps and figures."""
     origin = _SOURCES[event.followed.source] if event.followed else "?"
-    why = f"{one_line(event.because)} failed; " if event.because else ""
-    headline = f"{why}{counted(len(event.candidates), 'plan')} weighed: {origin} is followed"
+    reason = f"{one_line(event.because)} failed; " if event.because else ""
+    headline = f"{reason}{counted(len(event.candidates), 'plan')} weighed: {origin} is followed"
     lines = []
-    for place, plan in enumerate(event.candidates):
+    for index, plan in enumerate(event.candidates):
         record = f"worked {plan.worked} of {plan.tried}" if plan.tried else "never tried"
         figures = f"worth {plan.value:.2f}: {record}, tools {plan.reliability:.2f}, fit {plan.fit:.2f}"
-        lines.append(f"{'▸' if place == event.chosen else ' '} {_SOURCES[plan.source]}, {figures}")
+        lines.append(f"{'▸' if index == event.chosen else ' '} {_SOURCES[plan.source]}, {figures}")
         lines += [f"    {number}. {step}" for number, step in enumerate(plan.steps, 1)]
         if plan.tools:
             lines.append(f"    with {', '.join(plan.tools)}")
@@ -40,7 +40,7 @@ def weighing(event: PlansWeighed) -> tuple[str, str]:
 
 
 def editable(steps: Sequence[str], status: Sequence[StepStatus]) -> str:
-    """Return the plan as the person can change and send it: `/plan`, then a step in each line behind its mark."""
+    """Return the plan in the form in which the person can edit and send it: `/plan`, then a marked step per line."""
     pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
     return "\n".join(("/plan", *(f"[{_MARKS[mark]}] {one_line(step)}" for step, mark in pairs)))  # type: ignore[index]
 

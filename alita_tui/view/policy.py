@@ -28,8 +28,8 @@ MOST_LINES, MOST_CALLS = 500, 20
 """Upper bounds of rules: lines of code that can be read, model calls that can be paid for."""
 
 
-def faulty(rule: Rule) -> tuple[str, ...]:
-    """Return what is invalid in a rule, with what to write instead; empty if valid."""
+def rule_problems(rule: Rule) -> tuple[str, ...]:
+    """Return the faults of a rule, each with what to write instead; empty if it is valid."""
     problems = []
     for host in rule.network:
         if any(sign in host for sign in "*?[]{}|^$") or faults(Capabilities(network=(host,))):
@@ -60,9 +60,9 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
     requirements: Literal["none", "known"] = "none"
     """`known`: exactly the wheels of tools that a person approved."""
     gates: tuple[GateName, ...] = tuple(CHECKS)
-    """Accepted from older files, but without effect: every check must have run and passed."""
+    """Accepted from older files but without effect: every check must have run and passed."""
     new_tools_only: bool = False
-    """Whether it covers only new tools, not new versions."""
+    """True if it covers only new tools, not new versions."""
     max_lines: int = 200
     """Maximum lines of code."""
     lasting: Lasting = "library"
@@ -78,7 +78,7 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
 
     @property
     def reach(self) -> str:
-        """Describe in one line what it covers."""
+        """What it covers, in one line."""
         parts = [f"hosts {', '.join(self.network)}"] if self.network else ["no network"]
         parts.append(f"workspace {self.workspace}" if self.workspace != "none" else "no workspace")
         parts.append(f"{self.model_calls} model calls" if self.model_calls else "no model")
@@ -90,47 +90,54 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
         return "; ".join(parts)
 
 
-def unmet(
-    rule: Rule, build: BuildState, attempt: Attempt, known: Collection[LockedPackage], today: date
+def unmet_conditions(
+    rule: Rule, build: BuildState, attempt: Attempt, approved: Collection[LockedPackage], today: date
 ) -> tuple[str, ...]:
     """Return the reasons why a rule does not approve a build; empty if it does.
 
-    `known` are the wheels of tools that a person approved.
+    `approved` are the wheels of tools that a person approved.
     """
     reasons = [f"it was revoked {rule.revoked}"] if rule.revoked else []
     if rule.until is not None and today > rule.until:
         reasons.append(f"it held until {rule.until}")
-    return (*reasons, *_asks(rule, attempt), *_needs(rule, attempt, known), *_evidence(rule, build, attempt))
+    return (
+        *reasons,
+        *_request_reasons(rule, attempt),
+        *_requirement_reasons(rule, attempt, approved),
+        *_evidence_reasons(rule, build, attempt),
+    )
 
 
-def _asks(rule: Rule, attempt: Attempt) -> list[str]:
-    wants = attempt.draft.capabilities
-    reasons = [f"it asks for the secret {name}, which no rule covers" for name in wants.secrets]
-    reasons += [f"it asks to call {name}, which no rule covers" for name in named_tools(wants)]
-    reasons += [f"it asks for the host {host}" for host in wants.network if host not in rule.network]
-    reasons += ["it asks for a browser, which no rule covers"] if wants.browser else []
-    if _REACH.index(wants.workspace) > _REACH.index(rule.workspace):
-        reasons.append(f"it asks for the workspace, to {wants.workspace}")
-    if wants.model_calls > rule.model_calls:
-        reasons.append(f"it asks for {wants.model_calls} model calls a run")
+def _request_reasons(rule: Rule, attempt: Attempt) -> list[str]:
+    requested = attempt.draft.capabilities
+    reasons = [f"it asks for the secret {name}, which no rule covers" for name in requested.secrets]
+    reasons += [f"it asks to call {name}, which no rule covers" for name in named_tools(requested)]
+    reasons += [f"it asks for the host {host}" for host in requested.network if host not in rule.network]
+    reasons += ["it asks for a browser, which no rule covers"] if requested.browser else []
+    if _REACH.index(requested.workspace) > _REACH.index(rule.workspace):
+        reasons.append(f"it asks for the workspace, to {requested.workspace}")
+    if requested.model_calls > rule.model_calls:
+        reasons.append(f"it asks for {requested.model_calls} model calls a run")
     return reasons
 
 
-def _needs(rule: Rule, attempt: Attempt, known: Collection[LockedPackage]) -> list[str]:
+def _requirement_reasons(rule: Rule, attempt: Attempt, approved: Collection[LockedPackage]) -> list[str]:
     packages = attempt.lock.packages if attempt.lock else ()
     if attempt.draft.requirements and not packages:
         return ["its requirements are not pinned"]
     if rule.requirements == "none":
         return [f"it needs {package.name} {package.version}" for package in packages]
-    seen = {(package.name, package.version, package.hashes) for package in known if package.hashes}
+    approved_wheels = {
+        (package.name, package.version, package.hashes) for package in approved if package.hashes
+    }
     return [
         f"it needs {package.name} {package.version}, which no approved tool has"
         for package in packages
-        if (package.name, package.version, package.hashes) not in seen
+        if (package.name, package.version, package.hashes) not in approved_wheels
     ]
 
 
-def _evidence(rule: Rule, build: BuildState, attempt: Attempt) -> list[str]:
+def _evidence_reasons(rule: Rule, build: BuildState, attempt: Attempt) -> list[str]:
     # The rule itself judges what the build asks for; every other risk counts.
     withheld = frozenset(attempt.draft.capabilities.items)
     reasons = [risk.text for risk in risks(build, attempt, withheld)]

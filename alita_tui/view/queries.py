@@ -21,12 +21,12 @@ Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
 
 
 def pending(view: SessionView) -> tuple[BuildState, ...]:
-    """Return the builds waiting for a verdict, oldest first."""
+    """Return the builds that wait for a verdict, oldest first."""
     return tuple(build for build in view.builds if build.status == "pending")
 
 
 def waiting_words(view: SessionView) -> str:
-    """Return a sentence on the builds that wait for a decision; empty if none does."""
+    """Return a sentence about the builds that wait for a decision; empty if none does."""
     builds = pending(view)
     if not builds:
         return ""
@@ -37,20 +37,20 @@ def waiting_words(view: SessionView) -> str:
 
 
 def build(view: SessionView, build_id: str) -> BuildState | None:
-    """Return a build by its id."""
-    return next((known for known in view.builds if known.build_id == build_id), None)
+    """Return a build by its id; None if there is none."""
+    return next((candidate for candidate in view.builds if candidate.build_id == build_id), None)
 
 
 def events_of(envelopes: Iterable[Envelope], build_id: str) -> list[Envelope]:
-    """Return a build's events, reading only from where it began."""
-    begun = (
+    """Return a build's events; a history is read only from where the build began."""
+    started = (
         envelope.seq or 0
         for envelope in (envelopes.newest(e.BuildStarted) if isinstance(envelopes, History) else ())
         if isinstance(envelope.event, e.BuildStarted) and envelope.event.build_id == build_id
     )
-    since = next(begun, 0)
-    some = between(envelopes, since - 1, sys.maxsize) if isinstance(envelopes, History) else envelopes
-    return [envelope for envelope in some if getattr(envelope.event, "build_id", "") == build_id]
+    since = next(started, 0)
+    relevant = between(envelopes, since - 1, sys.maxsize) if isinstance(envelopes, History) else envelopes
+    return [envelope for envelope in relevant if getattr(envelope.event, "build_id", "") == build_id]
 
 
 def build_of(envelopes: Iterable[Envelope], build_id: str) -> BuildState | None:
@@ -92,7 +92,7 @@ def mark(envelope: Envelope) -> Mark | None:
 
 
 def merge_of(twin: Twin) -> tuple[str, tuple[str, ...]]:
-    """Return reason and tags of a rejection in favour of one tool that does both works."""
+    """Return reason and tags of a rejection in favour of one tool that does the work of both."""
     return merge_reason(twin), ("duplicate",)
 
 

@@ -1,4 +1,4 @@
-"""How a change of the queue reads in the trace."""
+"""The rows of changes to the queue."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CHANGES: dict[type[object], str] = {
     e.TaskMoved: "queued, moved",
     e.TaskCancelled: "cancelled",
 }
-"""What happened to the task."""
+"""What happened to the task, in words."""
 
 
 def changed(
     event: e.TaskQueued | e.TaskEdited | e.TaskMoved | e.TaskCancelled | e.QueueSwitched,
 ) -> tuple[Literal["task", "notice"], str, str]:
-    """Return kind, title and detail of the row of a change."""
+    """Return kind, title and detail of a change's row."""
     if isinstance(event, e.QueueSwitched):
         title = "The queue is paused: no further task begins" if event.paused else "The queue goes on"
         return "notice", title, ""

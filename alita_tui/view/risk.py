@@ -17,7 +17,7 @@ from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.state.build import Attempt, BuildState
-from alita_tui.view.changes import newly
+from alita_tui.view.changes import newly_allowed
 from alita_tui.view.lookalikes import lookalikes, spelled
 
 _OF_RULE = {
@@ -57,10 +57,10 @@ _ORDER = (
     " clock chance time-zone locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
     " faults-unknown"
 ).split()
-"""Order of risks, most telling first; requested capabilities come last."""
-_ASKED = ("network", "secrets", "workspace", "model", "browser", "tools")
+"""Order of risks, most serious first; requested capabilities come last."""
+_REQUESTS = ("network", "secrets", "workspace", "model", "browser", "tools")
 FAULTS_UNKNOWN = "faults-unknown"
-"""The risk that no fault database answers. It is not about the draft, so a session asks for it once."""
+"""The risk that no fault database answered. It is not about the draft, so a session asks about it once."""
 _RISK_OF_ITEM = {"network": "network", "workspace": "workspace", "model": "model", "browser": "browser"}
 
 
@@ -68,98 +68,100 @@ class Risk(msgspec.Struct, frozen=True):
     """A risk to know before deciding."""
 
     name: str
-    """Short and stable: what a person types to accept it. Similar risks share a name."""
+    """Short and stable; the person types it to accept the risk. Similar risks share a name."""
     text: str
     serious: bool = True
-    """Whether it is shown as serious. Every risk has to be accepted by name, once."""
+    """True if it is shown as serious. Each risk has to be accepted by name, serious or not."""
     line: int = 0
-    """Line of the code, if any."""
+    """Line of the code; 0 for none."""
     accepted: bool = False
-    """Whether a person accepted it before in this session: it is shown, and needs no name again."""
+    """True if the person accepted it earlier in this session: it is shown, but need not be accepted again."""
 
 
 def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
     """Return all risks of a build, most serious first.
 
-    Withheld capabilities, as in `Capabilities.items`, are not a risk.
+    Capabilities that are withheld, written as in `Capabilities.items`, are no risk.
     """
     all_risks = [
-        *_bytes(build, attempt),
-        *_tests(attempt),
-        *_review(attempt),
-        *_gained(build, attempt, withheld),
-        *_asked(attempt.draft.capabilities.without(withheld)),
+        *_byte_risks(build, attempt),
+        *_test_risks(attempt),
+        *_review_risks(attempt),
+        *_gain_risks(build, attempt, withheld),
+        *_request_risks(attempt.draft.capabilities.without(withheld)),
         *(
             Risk("undeclared-import", f"imports {name}, which no requirement declares")
             for name in undeclared(attempt)
         ),
-        *_requirements(attempt),
-        *_gates(attempt),
+        *_package_risks(attempt),
+        *_gate_risks(attempt),
     ]
     return tuple(sorted(dict.fromkeys(all_risks), key=_rank))
 
 
-def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk, ...]:
-    """Return the risks of a draft outside of a session: its requests and its static review."""
+def draft_risks(requested: Capabilities, findings: Iterable[Finding]) -> tuple[Risk, ...]:
+    """Return the risks of a draft without a session: its requests and the findings of its static review."""
     heavy = (
         _finding(finding)
         for finding in findings
         if finding.blocking or finding.severity in ("high", "medium")
     )
-    return tuple(sorted(dict.fromkeys((*heavy, *_asked(wants))), key=_rank))
+    return tuple(sorted(dict.fromkeys((*heavy, *_request_risks(requested))), key=_rank))
 
 
-def by_their_names(given: Collection[str]) -> list[str]:
-    """Return current names for the names a person gave; former names are understood."""
-    ids = (name.upper() for name in given if _BANDIT_ID.fullmatch(name.upper()))
-    known = {test_id: _OF_BANDIT.get(test_id, "code-scan") for test_id in ids}
-    return [known.get(name.upper(), name) for name in given]
+def current_names(accepted: Collection[str]) -> list[str]:
+    """Return the current names of risks that a person accepted, perhaps by their former names."""
+    ids = (name.upper() for name in accepted if _BANDIT_ID.fullmatch(name.upper()))
+    current = {test_id: _OF_BANDIT.get(test_id, "code-scan") for test_id in ids}
+    return [current.get(name.upper(), name) for name in accepted]
 
 
-def names_of(given: Iterable[Risk]) -> tuple[str, ...]:
-    """Return the distinct names by which risks have yet to be accepted, in order."""
-    return tuple(dict.fromkeys(risk.name for risk in given if not risk.accepted))
+def names_to_accept(risks: Iterable[Risk]) -> tuple[str, ...]:
+    """Return the distinct names of the risks that are not accepted yet, in order."""
+    return tuple(dict.fromkeys(risk.name for risk in risks if not risk.accepted))
 
 
 def _rank(risk: Risk) -> tuple[int, bool]:
-    """Return the sort key of a risk: by kind, else by weight; requests last."""
-    if risk.name in _ASKED:
+    """Return the sort key of a risk: its place in `_ORDER`, then its weight; requests come last."""
+    if risk.name in _REQUESTS:
         return len(_ORDER) + 1, False
-    place = risk.name if risk.name in _ORDER else "network-undeclared" if risk.serious else "not-pinned"
-    return _ORDER.index(place), not risk.serious
+    order_name = risk.name if risk.name in _ORDER else "network-undeclared" if risk.serious else "not-pinned"
+    return _ORDER.index(order_name), not risk.serious
 
 
-def _asked(wants: Capabilities) -> list[Risk]:
-    """Return a risk for each kind of requested capability, and for what it could use through another tool."""
-    own = msgspec.structs.replace(wants, tools=())
-    asked_for = [
+def _request_risks(requested: Capabilities) -> list[Risk]:
+    """Return a risk for each requested capability, and for the capabilities of each tool that it may call."""
+    direct = msgspec.structs.replace(requested, tools=())
+    request_risks = [
         Risk(_RISK_OF_ITEM.get(item.partition(":")[0], "secrets"), f"asks for {phrase}")
-        for item, phrase in zip(own.items, phrases(own), strict=True)
+        for item, phrase in zip(direct.items, phrases(direct), strict=True)
     ]
-    through = (
-        grant for grant in tool_grants(wants) if grant.may
+    indirect = (
+        grant for grant in tool_grants(requested) if grant.may
     )  # one that only computes gives it nothing more
-    for grant in through:
-        kind = "on-host" if ON_HOST in grant.may else "tools"
-        asked_for.append(Risk(kind, f"may use {grant.uses} by calling {grant.label}"))
-    return asked_for
+    for grant in indirect:
+        name = "on-host" if ON_HOST in grant.may else "tools"
+        request_risks.append(Risk(name, f"may use {grant.uses} by calling {grant.label}"))
+    return request_risks
 
 
-def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:
-    """Return the risk that a new version may do more than the previous one."""
-    if build.parent is None or not (more := newly(build, attempt, withheld)):
+def _gain_risks(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:
+    """Return a risk if the new version may do more than the previous one."""
+    if build.parent is None or not (abilities := newly_allowed(build, attempt, withheld)):
         return []
-    return [Risk("gains", f"may do what v{build.version - 1} could not: {'; '.join(more)}", serious=False)]
+    return [
+        Risk("gains", f"may do what v{build.version - 1} could not: {'; '.join(abilities)}", serious=False)
+    ]
 
 
-def _gates(attempt: Attempt) -> list[Risk]:
-    """Return checks that failed, could not run, or are not on record."""
+def _gate_risks(attempt: Attempt) -> list[Risk]:
+    """Return a risk for each check that failed or could not run, and one for the checks without a record."""
     gate_risks = []
     for gate in attempt.gates:
         if gate.state == "failed":
             text = f"{CHECKS[gate.gate].title} failed: {gate.summary}"
-            at = re.search(r": (\d+)", gate.summary) if str(gate.gate) == "coverage" else None
-            gate_risks.append(Risk(CHECKS[gate.gate].risk, text, line=int(at[1]) if at else 0))
+            line = re.search(r": (\d+)", gate.summary) if str(gate.gate) == "coverage" else None
+            gate_risks.append(Risk(CHECKS[gate.gate].risk, text, line=int(line[1]) if line else 0))
         elif gate.state == "skipped" and gate.no_fault_database:
             gate_risks.append(
                 Risk(FAULTS_UNKNOWN, gate.summary, serious=False, accepted=bool(gate.accepted_with))
@@ -167,12 +169,12 @@ def _gates(attempt: Attempt) -> list[Risk]:
         elif gate.state == "skipped":
             gate_risks.append(Risk("not-checked", f"{CHECKS[gate.gate].title} could not run: {gate.summary}"))
     if attempt.unchecked:
-        listed = ", ".join(CHECKS[gate_name].title for gate_name in attempt.unchecked)
-        gate_risks.append(Risk("not-checked", f"not run, or not on record: {listed}"))
+        titles = ", ".join(CHECKS[gate_name].title for gate_name in attempt.unchecked)
+        gate_risks.append(Risk("not-checked", f"not run, or not on record: {titles}"))
     return gate_risks
 
 
-def _bytes(build: BuildState, attempt: Attempt) -> list[Risk]:
+def _byte_risks(build: BuildState, attempt: Attempt) -> list[Risk]:
     byte_risks = []
     python = attempt.draft.language == "python"
     texts = (("code", attempt.draft.code), ("tests", attempt.draft.tests))
@@ -182,41 +184,45 @@ def _bytes(build: BuildState, attempt: Attempt) -> list[Risk]:
                 "hidden-characters", f"{counted(hidden, 'hidden character')} in code or tests, shown as ⟨U+…⟩"
             )
         )
-    for what, text in texts:
-        byte_risks += (named := _names(what, text) if python or what == "tests" else [])
-        named_text = " ".join(risk.text for risk in named)
+    for part, text in texts:
+        byte_risks += (name_risks := _name_risks(part, text) if python or part == "tests" else [])
+        named_text = " ".join(risk.text for risk in name_risks)
         if alike := [
-            (line, shown) for line, word in lookalikes(text) if (shown := spelled(word)) not in named_text
+            (line, spelling)
+            for line, word in lookalikes(text)
+            if (spelling := spelled(word)) not in named_text
         ]:
-            listed = ", ".join(dict.fromkeys(f"{word} in line {line}" for line, word in alike[:4]))
-            more = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
-            what_passes = f"words that pass for others in the {what}: {listed}{more}"
-            byte_risks.append(Risk("lookalikes", what_passes, line=alike[0][0] if what == "code" else 0))
+            places = ", ".join(dict.fromkeys(f"{word} in line {line}" for line, word in alike[:4]))
+            suffix = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
+            what_passes = f"words that pass for others in the {part}: {places}{suffix}"
+            byte_risks.append(Risk("lookalikes", what_passes, line=alike[0][0] if part == "code" else 0))
     if attempt.build_digest == build.digest:
         return byte_risks
-    if taken := [(what, at) for what, text in texts for at in _taken_out(text)]:
-        listed = ", ".join(f"line {at}{'' if what == 'code' else ' of the tests'}" for what, at in taken[:4])
+    if redacted := [(part, number) for part, text in texts for number in _redacted_lines(text)]:
+        places = ", ".join(
+            f"line {number}{'' if part == 'code' else ' of the tests'}" for part, number in redacted[:4]
+        )
         hidden_bytes = "it is never shown, so these are not the bytes that would run"
-        secret_text = f"holds what looks like a secret: {listed}; {hidden_bytes}"
+        secret_text = f"holds what looks like a secret: {places}; {hidden_bytes}"
         byte_risks.append(
-            Risk("secret-in-code", secret_text, line=taken[0][1] if taken[0][0] == "code" else 0)
+            Risk("secret-in-code", secret_text, line=redacted[0][1] if redacted[0][0] == "code" else 0)
         )
     else:
         byte_risks.append(Risk("other-bytes", "these bytes are not the ones that approval is asked for"))
     return byte_risks
 
 
-def _taken_out(text: str) -> list[int]:
-    """Return the lines where a secret was redacted."""
+def _redacted_lines(text: str) -> list[int]:
+    """Return the numbers of the lines in which a secret was redacted."""
     return [number for number, line in enumerate(text.split("\n"), 1) if MARK.search(line)]
 
 
-def _names(what: str, code: str) -> list[Risk]:
-    """Return names with letters outside ASCII, which can pass for others (UTS #39)."""
+def _name_risks(part: str, code: str) -> list[Risk]:
+    """Return a risk for names with letters outside ASCII, which can be mistaken for others (UTS #39)."""
     try:
         tree = parse(code)
     except UNPARSABLE:
-        return [Risk("not-python", f"the {what} {'is' if what == 'code' else 'are'} no valid Python")]
+        return [Risk("not-python", f"the {part} {'is' if part == 'code' else 'are'} no valid Python")]
     if code.isascii():
         return []
     strange = {
@@ -227,12 +233,12 @@ def _names(what: str, code: str) -> list[Risk]:
     }
     if not strange:
         return []
-    where = "" if what == "code" else " in the tests"
-    listed = ", ".join(spelled(name) for name in sorted(strange))
-    return [Risk("foreign-names", f"names with letters outside ASCII{where}: {listed}")]
+    suffix = "" if part == "code" else " in the tests"
+    spellings = ", ".join(spelled(name) for name in sorted(strange))
+    return [Risk("foreign-names", f"names with letters outside ASCII{suffix}: {spellings}")]
 
 
-def _tests(attempt: Attempt) -> list[Risk]:
+def _test_risks(attempt: Attempt) -> list[Risk]:
     if attempt.passed is None:
         return [Risk("tests-not-run", "the self-tests have not run")]
     if not attempt.passed:
@@ -246,7 +252,7 @@ def _tests(attempt: Attempt) -> list[Risk]:
     return test_risks
 
 
-def _review(attempt: Attempt) -> list[Risk]:
+def _review_risks(attempt: Attempt) -> list[Risk]:
     if attempt.reviewed is None:
         return [Risk("not-reviewed", "the static review has not run")]
     review_risks = [
@@ -273,7 +279,7 @@ def _finding(finding: Finding) -> Risk:
     )
 
 
-def _requirements(attempt: Attempt) -> list[Risk]:
+def _package_risks(attempt: Attempt) -> list[Risk]:
     package_risks = []
     if attempt.lock_problem:
         package_risks.append(Risk("not-pinned", f"requirements refused: {attempt.lock_problem}"))
@@ -286,12 +292,12 @@ def _requirements(attempt: Attempt) -> list[Risk]:
 
 
 def declared_by(name: str, attempt: Attempt) -> str:
-    """Return what declares an imported module: `standard library`, `itself`, a requirement's name, or nothing.
+    """Return what provides an imported module: `standard library`, `itself`, a requirement's name, or an empty text.
 
-    The metadata of the installed wheels decides; before they are installed, and on older records, their names do.
+    The metadata of the installed wheels decides; without it (not installed yet, or an older record) their names do.
     """
     if attempt.draft.language != "python":
-        return "the language"  # its review sends back what nothing provides
+        return "the language"  # the review of that language refuses undeclared imports
     if name == attempt.draft.name:
         return "itself"
     if name in sys.stdlib_module_names:
@@ -314,11 +320,11 @@ def declared_by(name: str, attempt: Attempt) -> str:
 
 
 def _suggested(package: str) -> tuple[str, str]:
-    """Return the module names that a distribution's own name suggests."""
-    plain = package.replace("-", "_")
-    return plain, plain.removeprefix("python_")
+    """Return the module names that a distribution's name suggests."""
+    module = package.replace("-", "_")
+    return module, module.removeprefix("python_")
 
 
 def undeclared(attempt: Attempt) -> tuple[str, ...]:
-    """Return imported modules that are neither in Python nor in a declared requirement."""
+    """Return the imported modules that neither Python nor a declared requirement provides."""
     return tuple(name for name in attempt.imports if not declared_by(name, attempt))

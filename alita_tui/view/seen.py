@@ -1,4 +1,4 @@
-"""A durable summary of what a person could see of a build when deciding. Pure."""
+"""A summary, for the record, of what the person could see of a build when deciding. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_tui.state.build import Attempt, BuildState
 
 
 def evidence(build: BuildState) -> tuple[str, ...]:
-    """Return the evidence for the draft to approve, one finding per line."""
+    """Return the evidence about the presented draft, one line for each finding."""
     attempt = build.presented
     if attempt is None:
         return ()
@@ -32,12 +32,12 @@ def _lines(build: BuildState, attempt: Attempt) -> list[str]:
         count = len(attempt.findings)
         summary = counted(count, "finding") + (f", {', '.join(weighty)}" if weighty else "")
         lines.append(f"static review: {'passed' if attempt.reviewed else 'did not pass'}, {summary}")
-    lines.append(f"self-tests: {_tests(attempt.reports, attempt.passed, attempt.problem)}")
+    lines.append(f"self-tests: {_tests_line(attempt.reports, attempt.passed, attempt.problem)}")
     if attempt.granted_reports:
-        with_what = ", ".join(attempt.granted.items)
+        grants = ", ".join(attempt.granted.items)
         passed = not attempt.granted_problem
-        tested = _tests(attempt.granted_reports, passed, attempt.granted_problem)
-        lines.append(f"self-tests with {with_what}: {tested}")
+        tested = _tests_line(attempt.granted_reports, passed, attempt.granted_problem)
+        lines.append(f"self-tests with {grants}: {tested}")
     lines += [f"{CHECKS[gate.gate].title.lower()}: {gate.state}, {gate.summary}" for gate in attempt.gates]
     lines += [f"{CHECKS[name].title.lower()}: not run" for name in attempt.unchecked]
     if build.verdict and build.verdict.accepted:
@@ -45,9 +45,11 @@ def _lines(build: BuildState, attempt: Attempt) -> list[str]:
     return lines
 
 
-def _tests(reports: tuple[RunReport, ...], passed: bool | None, problem: str) -> str:
+def _tests_line(reports: tuple[RunReport, ...], passed: bool | None, problem: str) -> str:
     if passed is None:
         return "not run"
     cases = reports[-1].cases if reports else ()
-    good = sum(case.passed for case in cases)
-    return f"{good} of {len(cases)} passed in {len(reports)} runs" + (f"; {problem}" if problem else "")
+    passed_cases = sum(case.passed for case in cases)
+    return f"{passed_cases} of {len(cases)} passed in {len(reports)} runs" + (
+        f"; {problem}" if problem else ""
+    )

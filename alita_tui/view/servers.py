@@ -1,4 +1,4 @@
-"""What MCP servers do and ask for, as rows of the trace. What they wrote is neutralised as any row is."""
+"""Rows of the trace about MCP servers and their requests. Texts of servers are neutralised as those of any row."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _WORDS = {
     "sampling/createMessage": "asks a model",
     "roots/list": "was told its roots",
 }
-Told = e.ServerStarted | e.ServerStopped | e.ServerAsked | e.ServerQuestion | e.ServerQuestionEnded
+ServerEvent = e.ServerStarted | e.ServerStopped | e.ServerAsked | e.ServerQuestion | e.ServerQuestionEnded
 
 
-def server_row(event: Told) -> tuple[RowKind, str, str, str, Tone]:
-    """Return kind, title, detail, meta and tone of a row."""
+def server_row(event: ServerEvent) -> tuple[RowKind, str, str, str, Tone]:
+    """Return kind, title, detail, meta and tone of an event's row."""
     match event:
         case e.ServerStarted(server=server, where=where, identity=identity):
             return "notice", f"Server {server} started", f"{where}, {identity[:16]}", "", "muted"
@@ -29,8 +29,8 @@ def server_row(event: Told) -> tuple[RowKind, str, str, str, Tone]:
                 "normal",
             )
         case e.ServerAsked(server=server, request=request, reason=reason):
-            why = f": {reason}" if reason else ""
-            return "notice", f"Server {server} asked for {request} and was refused{why}", "", "", "muted"
+            suffix = f": {reason}" if reason else ""
+            return "notice", f"Server {server} asked for {request} and was refused{suffix}", "", "", "muted"
         case e.ServerQuestion(text=text, choices=choices):
             question = offered(text, choices)
             return "question", question, question, "a server asks", "wait"

@@ -1,4 +1,4 @@
-"""Figures of the statistics in words: shares, money, times, changes, and the tables that hold them."""
+"""Figures of the statistics in words: shares, money, times and changes, and the tables of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from alita_tui.spine.text import counted, one_line
 
 NONE = "—"
 COUNTED = {"tool": "runs", "model": "calls", "role": "calls", "kind": "count", "day": "tasks"}
-"""What the second column counts."""
+"""Title of the second column, by the kind of table."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet would take for the beginning of a formula."""
+"""Characters that begin a formula in a spreadsheet."""
 
 
 def lines_of(report: Report, by: By) -> tuple[Line, ...]:
@@ -43,30 +43,30 @@ def lines_of(report: Report, by: By) -> tuple[Line, ...]:
 
 
 def percent(share: float | None) -> str:
-    """Write a share: `94 %`. Not all is never `100 %`."""
+    """Return a share in words: `94 %`. A share below 1 is never `100 %`, one above 0 never `0 %`."""
     if share is None:
         return NONE
-    whole = 99 if 0.99 < share < 1 else 1 if 0 < share < 0.01 else round(100 * share)
-    return f"{whole} %"
+    number = 99 if 0.99 < share < 1 else 1 if 0 < share < 0.01 else round(100 * share)
+    return f"{number} %"
 
 
 def money(usd: float | None, unpriced: int = 0) -> str:
-    """Write a cost; `more than` what is known where calls have no price."""
+    """Return a cost in words, with `>` before it if some calls have no known price."""
     if usd is None or (not usd and not unpriced):
         return NONE
     if not usd:
         return "no price"
-    written = f"${usd:,.2f}" if usd >= 0.1 else f"${usd:.4f}"
-    return f">{written}" if unpriced else written
+    text = f"${usd:,.2f}" if usd >= 0.1 else f"${usd:.4f}"
+    return f">{text}" if unpriced else text
 
 
 def dollars(usd: float) -> str:
-    """Write a cost to a hundredth of a cent; nothing as `$0`."""
+    """Return a cost to a hundredth of a cent; zero as `$0`."""
     return f"${usd:.4f}" if usd else "$0"
 
 
 def duration(milliseconds: float | None) -> str:
-    """Write how long something took: `42 ms`, `1.2 s`, `3 min`, `2.5 h`."""
+    """Return a duration in words: `42 ms`, `1.2 s`, `3 min`, `2.5 h`."""
     if milliseconds is None or math.isnan(milliseconds):
         return NONE
     if milliseconds < 100:
@@ -80,34 +80,41 @@ def duration(milliseconds: float | None) -> str:
 
 
 def totals_of(report: Report) -> tuple[tuple[str, str, str, bool | None], ...]:
-    """Return the five figures: name, value, change since the period before, and whether that is good.
+    """Return five figures, each as name, value, change since the previous period, and whether the change is good.
 
-    The change is empty if there was nothing before; None if it is neither good nor bad.
+    The change is empty if the previous period has no figures; `None` means that it is neither good nor bad.
     """
-    now, then = report.totals, report.before
-    judged, before = now.runs, then.runs
+    current, previous = report.totals, report.before
+    current_runs, previous_runs = current.runs, previous.runs
 
-    def ratio(value: float, old: float) -> str:
-        change = round(100 * (value / old - 1)) if old else 0
+    def ratio(value: float, earlier: float) -> str:
+        change = round(100 * (value / earlier - 1)) if earlier else 0
         return f"{change:+d} %".replace("-", "−") if change else ""
 
-    def points(value: float, of: float, old: float, old_of: float) -> tuple[str, bool | None]:
-        change = round(100 * (value / of - old / old_of)) if of and old_of else 0
+    def points(value: float, total: float, earlier: float, earlier_total: float) -> tuple[str, bool | None]:
+        change = round(100 * (value / total - earlier / earlier_total)) if total and earlier_total else 0
         return (f"{change:+d} pts".replace("-", "−"), change > 0) if change else ("", None)
 
-    answered, answered_good = points(now.answered, now.tasks, then.answered, then.tasks)
-    reuse, reuse_good = points(now.reused, judged, then.reused, before)
-    slower = (now.median_s or 0) - (then.median_s or 0) if now.median_s and then.median_s else 0
+    answered, answered_good = points(current.answered, current.tasks, previous.answered, previous.tasks)
+    reuse, reuse_good = points(current.reused, current_runs, previous.reused, previous_runs)
+    slower = (
+        (current.median_s or 0) - (previous.median_s or 0) if current.median_s and previous.median_s else 0
+    )
     time = f"{slower:+.0f} s".replace("-", "−") if abs(slower) >= 1 else ""
-    spent = ratio(now.usd, then.usd)
+    spent = ratio(current.usd, previous.usd)
     return (
-        ("spent", money(now.usd, now.unpriced), spent, now.usd < then.usd if spent else None),
-        ("tasks", f"{now.tasks:,}", ratio(now.tasks, then.tasks), None),
-        ("answered", percent(now.answered / now.tasks if now.tasks else None), answered, answered_good),
-        ("reused runs", percent(now.reused / now.runs if now.runs else None), reuse, reuse_good),
+        ("spent", money(current.usd, current.unpriced), spent, current.usd < previous.usd if spent else None),
+        ("tasks", f"{current.tasks:,}", ratio(current.tasks, previous.tasks), None),
+        (
+            "answered",
+            percent(current.answered / current.tasks if current.tasks else None),
+            answered,
+            answered_good,
+        ),
+        ("reused runs", percent(current.reused / current.runs if current.runs else None), reuse, reuse_good),
         (
             "median",
-            duration(None if now.median_s is None else now.median_s * 1000),
+            duration(None if current.median_s is None else current.median_s * 1000),
             time,
             slower < 0 if time else None,
         ),
@@ -115,7 +122,7 @@ def totals_of(report: Report) -> tuple[tuple[str, str, str, bool | None], ...]:
 
 
 def row_of(line: Line) -> tuple[str, ...]:
-    """Return a line as the cells of a table: name, count, ok, median, 95th of 100, cost, tokens."""
+    """Return the cells of a table's line: name, count, good share, median, 95th percentile, cost, tokens."""
     return (
         line.name,
         f"{line.count:,}",
@@ -127,32 +134,32 @@ def row_of(line: Line) -> tuple[str, ...]:
     )
 
 
-def estimate_words(made: Estimate) -> str:
-    """Write an estimate in one sentence."""
-    if not made.count:
+def estimate_words(estimate: Estimate) -> str:
+    """Return an estimate in one sentence."""
+    if not estimate.count:
         return "No estimate yet: it takes nine tasks that ended."
-    cost, time = made.usd, made.seconds
+    cost, time = estimate.usd, estimate.seconds
     parts = []
     if cost is not None:
         parts.append(f"{_usd(cost[0])} to {_usd(cost[2])} (mostly about {_usd(cost[1])})")
     if time is not None:
         low, middle, high = (duration(1000 * seconds) for seconds in time)
         parts.append(f"{low} to {high} (mostly about {middle})")
-    kind = "alike ones" if made.alike else "tasks of all kinds, as too few are alike"
+    evidence = "alike ones" if estimate.alike else "tasks of all kinds, as too few are alike"
     figures = " and ".join(parts) or "nothing known of cost and time"
-    return f"8 of 10 such tasks take {figures}. From {made.count} {kind}."
+    return f"8 of 10 such tasks take {figures}. From {estimate.count} {evidence}."
 
 
 def estimated_title(event: TaskEstimated) -> str:
-    """Write a recorded estimate in one line."""
+    """Return a recorded estimate in one line."""
     spans = (event.usd, _usd), (event.seconds, lambda value: duration(1000 * value))
     parts = [f"{write(span[0])} to {write(span[2])}" for span, write in spans if span is not None]
-    kind = "alike tasks" if event.alike else "tasks of all kinds"
-    return f"8 of 10 {kind} took {', '.join(parts)} ({event.tasks} known)"
+    evidence = "alike tasks" if event.alike else "tasks of all kinds"
+    return f"8 of 10 {evidence} took {', '.join(parts)} ({event.tasks} known)"
 
 
 def held_words(held: Held) -> str:
-    """Write how often estimates held."""
+    """Return how often estimates held, in one sentence."""
     if not held.tasks:
         return "No estimates could be checked yet: it takes nine tasks that ended."
     parts = []
@@ -168,12 +175,12 @@ def _usd(value: float) -> str:
 
 
 def as_csv(lines: Sequence[Line], by: By) -> str:
-    """Return a table as CSV: plain numbers, empty for what is not known, and no text that a spreadsheet would run."""
-    import csv  # the trace, which is drawn first, needs none of it
+    """Return a table as CSV: plain numbers, empty if unknown, and no text that a spreadsheet would run."""
+    import csv  # imported here, because this module is loaded for the first frame, which needs no CSV
     import io
 
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
     writer.writerow(
         (
             by,
@@ -202,9 +209,9 @@ def as_csv(lines: Sequence[Line], by: By) -> str:
             line.reused,
         )
         writer.writerow(
-            (_cell(line.name), *("" if each is None else each for each in figures), _cell(line.note))
+            (_cell(line.name), *("" if figure is None else figure for figure in figures), _cell(line.note))
         )
-    return out.getvalue()
+    return output.getvalue()
 
 
 def _cell(text: str) -> str:
@@ -213,12 +220,10 @@ def _cell(text: str) -> str:
 
 
 def unreadable_words(report: Report) -> str:
-    """Name the sessions that could not be read completely; empty if all were."""
+    """Return a sentence naming the sessions that could not be read completely; empty if there are none."""
     if not report.unreadable:
         return ""
-    named = ", ".join(one_line(name, 60) for name in report.unreadable[:3])
-    more = ", …" if len(report.unreadable) > 3 else ""
+    names = ", ".join(one_line(name, 60) for name in report.unreadable[:3])
+    ellipsis = ", …" if len(report.unreadable) > 3 else ""
     count = counted(len(report.unreadable), "session")
-    return (
-        f"{count} could not be read whole, so figures are missing: {named}{more}. See: alita sessions verify"
-    )
+    return f"{count} could not be read whole, so figures are missing: {names}{ellipsis}. See: alita sessions verify"

@@ -7,12 +7,12 @@ from alita_tui.view.model import SessionView
 
 
 def waits_for_you(view: SessionView, task_id: str) -> bool:
-    """Return whether one of several tasks that run waits for a verdict, an answer or more money."""
+    """Return True if several tasks run and this one waits for a verdict, an answer or more money."""
     return len(view.running) > 1 and phase_of(view.state, task_id) in ("waiting", "asking")
 
 
-def several(view: SessionView) -> tuple[str, ...]:
-    """Return the tasks among which one can be chosen: those that run side by side, else the newest; none of one."""
+def choosable_tasks(view: SessionView) -> tuple[str, ...]:
+    """Return the tasks from which one can be chosen: the running ones, or else the newest; empty for a single one."""
     ids = (
         view.running
         if len(view.running) > 1
@@ -22,7 +22,7 @@ def several(view: SessionView) -> tuple[str, ...]:
 
 
 def side_by_side(view: SessionView) -> str:
-    """Return how many tasks run and wait for the person, such as `2 running`; empty unless there are several."""
+    """Return how many tasks run and how many wait for the person, such as `2 running`; empty unless several run."""
     if len(view.running) < 2:
         return ""
     waits = sum(waits_for_you(view, task_id) for task_id in view.running)

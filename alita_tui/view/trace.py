@@ -1,4 +1,4 @@
-"""The trace rows of each event: none, one or a few."""
+"""The rows of the trace for each event: none, one or a few."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view import pages
 from alita_tui.view.agents import agent_row, finding_words
 from alita_tui.view.feedback import feedback_row
-from alita_tui.view.later import WORTH, Later
+from alita_tui.view.later import WORTH, DeferredText
 from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.nesting import card_key, nesting
 from alita_tui.view.plan import offered, ticked, weighing
@@ -40,7 +40,7 @@ from alita_tui.view.trace_words import (
 from alita_tui.view.verdict_words import DECISION, DECISION_TONE, scope_of
 
 _MOST = 16
-"""Upper bound of rows per event."""
+"""Maximum number of rows per event."""
 
 _NUDGES: dict[str, str] = {
     "act": "The reply has no action; asked for one",
@@ -109,18 +109,18 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             thought = text or thinking
             if not thought or role not in ("orchestrator", "specialist"):
                 return ()
-            both = f"{thinking}\n\n{text}" if text and thinking else thought
-            return row("thought", thought, both, meta=lasted(duration))
+            full_text = f"{thinking}\n\n{text}" if text and thinking else thought
+            return row("thought", thought, full_text, meta=lasted(duration))
         case e.ActionChosen(action="plan" | "answer" | "ask_user" | "delegate" | "report"):
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):
             return row("action", chosen(action, arguments), pretty(arguments))
         case e.GateChecked(result=gate):
-            listed = "\n".join(f"{gate_row.label}: {gate_row.text}" for gate_row in gate.rows)
+            lines_text = "\n".join(f"{gate_row.label}: {gate_row.text}" for gate_row in gate.rows)
             inks: dict[str, Tone] = {"passed": "good", "failed": "warn", "skipped": "muted"}
             verb = "could not run" if gate.state == "skipped" else gate.state
             headline = f"{CHECKS[gate.gate].title} {verb}: {gate.summary}"
-            return row("build", headline, listed, meta=lasted(gate.duration_ms), tone=inks[gate.state])
+            return row("build", headline, lines_text, meta=lasted(gate.duration_ms), tone=inks[gate.state])
         case e.SessionResumed(restored=restored, note=note):
             restored_text = f"Restored {counted(restored, 'event')}"
             return row(
@@ -170,8 +170,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ProviderChanged():
             return ()  # the status line says it
         case e.BudgetRaised(scope=scope, unit=unit, limit=limit):
-            now = f"${limit:.2f}" if unit == "usd" else f"{limit:,.0f} tokens"
-            return row("notice", f"The {scope} may now cost {now}", tone="muted")
+            amount = f"${limit:.2f}" if unit == "usd" else f"{limit:,.0f} tokens"
+            return row("notice", f"The {scope} may now cost {amount}", tone="muted")
         case e.ActionFailed(action=action, text=text, hint=hint):
             return row("error", f"{action}: {text}", hint, tone="bad")
         case e.ActionMalformed(text=text, problem=problem):
@@ -179,46 +179,49 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.AgentNudged(nudge=nudge, text=text):
             return row("notice", _NUDGES[nudge], text, tone="muted" if nudge == "act" else "warn")
         case e.ToolSearched():
-            title, listed, meta = searched(event)
+            title, lines_text, meta = searched(event)
             sure = event.hits and event.band != "perhaps"
-            return row("observation", title, listed, meta=meta, tone="good" if sure else "normal")
+            return row("observation", title, lines_text, meta=meta, tone="good" if sure else "normal")
         case e.WebSearched(provider=provider, results=results, failed=failed):
-            listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
-            why = "\n".join(f"{failure.provider} did not answer: {failure.reason}" for failure in failed)
+            lines_text = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
+            failures = "\n".join(f"{failure.provider} did not answer: {failure.reason}" for failure in failed)
             title = f"{counted(len(results), 'result')} from {provider}"
             if failed:
                 title += f" instead of {', '.join(failure.provider for failure in failed)}"
-            shown = "\n\n".join(filter(None, (why, listed)))
-            return row("observation", title, shown, tone="warn" if failed else "normal")
+            full_list = "\n\n".join(filter(None, (failures, lines_text)))
+            return row("observation", title, full_list, tone="warn" if failed else "normal")
         case e.PageRead():
             return row("observation", pages.title(event), pages.body(event), meta=pages.extent(event))
         case e.LookedBack(seq=seq, text=text, handle=handle, part=part):
-            what = handle or (f"event {seq} again" if seq else "the list of files")
-            return row("observation", f"Read {what}{f', {part}' if part else ''}", text)
+            subject = handle or (f"event {seq} again" if seq else "the list of files")
+            return row("observation", f"Read {subject}{f', {part}' if part else ''}", text)
         case e.ArtefactAdded(origin="page"):
             return ()  # the row of its page says it
         case e.ArtefactAdded(artefact=file, origin=origin):
-            how = {"person": "given", "tool": "made", "result": "a large result", "skill": "of a skill"}[
-                origin
-            ]
+            source_word = {
+                "person": "given",
+                "tool": "made",
+                "result": "a large result",
+                "skill": "of a skill",
+            }[origin]
             title = f"File {file.name}: {file.media_type}, {size_of(file.size)}"
-            return row("file", title, f"{file.handle}\n{file.preview}".rstrip(), meta=how)
+            return row("file", title, f"{file.handle}\n{file.preview}".rstrip(), meta=source_word)
         case e.WaitEnded():
             return ()  # what it waited for says it
         case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):
             title = f"The model sees {counted(len(masked), 'observation')} as one line"
             title += f", {len(cut)} shortened" if cut else ""
             title += f", {counted(event.left_out, 'turn')} not at all" if event.left_out else ""
-            listed = f"One line: events {numbers(masked)}\nHead and tail: events {numbers(cut)}"
-            return row("notice", title, listed, meta=f"{before:,} → {after:,} tokens", tone="muted")
+            lines_text = f"One line: events {numbers(masked)}\nHead and tail: events {numbers(cut)}"
+            return row("notice", title, lines_text, meta=f"{before:,} → {after:,} tokens", tone="muted")
         case e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after):
             title = f"The model sees everything up to event {upto} as a summary"
             return row("notice", title, text, meta=f"{before:,} → {after:,} tokens", tone="muted")
         case e.ContextGiven(blocks=blocks):
-            named = ", ".join(block.name for block in blocks)
-            whole = "\n\n".join(f"── {block.source or block.name}\n{block.text}" for block in blocks)
+            names = ", ".join(block.name for block in blocks)
+            texts = "\n\n".join(f"── {block.source or block.name}\n{block.text}" for block in blocks)
             tokens = f"{sum(block.tokens for block in blocks):,} tokens"
-            return row("notice", f"Given with the task: {named}", whole, meta=tokens, tone="muted")
+            return row("notice", f"Given with the task: {names}", texts, meta=tokens, tone="muted")
         case e.ContextSwitched(block=block, on=on):
             return row(
                 "notice", f"Context: {block} is {'on' if on else 'off'} for this session", tone="muted"
@@ -227,26 +230,31 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             note = f"{counted(len(lessons), 'past rejection')} shaped this build" if lessons else ""
             return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons, *given)), meta=note)
         case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
-            who = "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
+            author_text = (
+                "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
+            )
             return row(
-                "build", f"{draft.name}: {who}, {line_count(draft.code)} lines", draft.code, meta=digest[:12]
+                "build",
+                f"{draft.name}: {author_text}, {line_count(draft.code)} lines",
+                draft.code,
+                meta=digest[:12],
             )
         case e.BuildReviewed(findings=findings, passed=passed):
-            listed = "\n".join(f"{f.severity:6} {f.rule} line {f.line}: {f.text}" for f in findings)
+            lines_text = "\n".join(f"{f.severity:6} {f.rule} line {f.line}: {f.text}" for f in findings)
             summary = counted(len(findings), "finding") if findings else "no findings"
             title = f"Static review: {summary}" if passed else f"Static review failed: {summary}"
-            return row("build", title, listed, tone="normal" if passed else "warn")
+            return row("build", title, lines_text, tone="normal" if passed else "warn")
         case e.RequirementsLocked(lock=lock, problem=problem):
             if problem:
                 return row("build", f"Requirements refused: {problem}", tone="warn")
             if not lock.packages:
                 return ()
-            listed = "\n".join(f"{p.name} {p.version}" for p in lock.packages)
-            return row("build", f"Locked {counted(len(lock.packages), 'package')}", listed)
+            lines_text = "\n".join(f"{p.name} {p.version}" for p in lock.packages)
+            return row("build", f"Locked {counted(len(lock.packages), 'package')}", lines_text)
         case e.BuildTested(passed=passed, reports=reports, problem=problem):
             cases = reports[-1].cases if reports else ()
-            good = sum(case.passed for case in cases)
-            title = f"Self-tests: {good} of {len(cases)} passed" + (
+            passed_cases = sum(case.passed for case in cases)
+            title = f"Self-tests: {passed_cases} of {len(cases)} passed" + (
                 f" ({len(reports)} runs)" if passed else ""
             )
             title += f", granted {', '.join(event.granted.items)}" if event.granted.items else ""
@@ -260,22 +268,22 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 "approval", f"{name} v{version} is ready for your review", meta=digest[:12], tone="wait"
             )
         case e.ApprovalResolved(verdict=verdict, digest=digest):
-            who = f" by {verdict.by} ({verdict.via})" if verdict.by else ""
-            title = f"{DECISION[verdict.decision]}{scope_of(verdict)}{who}"
+            author_text = f" by {verdict.by} ({verdict.via})" if verdict.by else ""
+            title = f"{DECISION[verdict.decision]}{scope_of(verdict)}{author_text}"
             title += f": {verdict.why}" if verdict.why else ""
             tone = DECISION_TONE.get(verdict.decision, "bad")
             return row("approval", title, verdict.why, meta=digest[:12], tone=tone)
         case e.BuildPutOff():
             return row("approval", "Decide later; the agent continues without it", tone="wait")
         case e.ToolRegistered(card=card, lasting=lasting):
-            what = "joined the library" if lasting == "library" else "approved for this task only"
-            return row("build", f"{card.name} v{card.version} {what}", card.description, tone="good")
+            subject = "joined the library" if lasting == "library" else "approved for this task only"
+            return row("build", f"{card.name} v{card.version} {subject}", card.description, tone="good")
         case e.ToolAliased(name=name, target=target):
             return row("build", f"{name} is now an alias of {target.label}", meta=target.digest[:12])
         case e.ToolCalled(name=name, version=version, arguments=arguments, alias=alias):
-            called = f", called as {alias}" if alias else ""
-            called += f", at the server {event.server}" if event.server else ""
-            return row("run", f"{name} v{version}{called}", pretty(arguments))
+            suffix = f", called as {alias}" if alias else ""
+            suffix += f", at the server {event.server}" if event.server else ""
+            return row("run", f"{name} v{version}{suffix}", pretty(arguments))
         case e.BrokerAnswered():
             return row("run", *brokered(event), meta=lasted(event.duration_ms), tone=_BROKERED[event.outcome])
         case e.PageLogged(level=level):
@@ -314,19 +322,24 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             kind, title, detail, meta, tone = server_row(event)
             return row(kind, title, detail, meta=meta, tone=tone)
         case e.MemoryRecalled(items=items):
-            listed = "\n\n".join(
+            lines_text = "\n\n".join(
                 f"{item.text}\n({item.memory}, matched: {item.why}, from {item.source_session}:{item.source_seq})"
                 for item in items
             )
             return (
-                row("memory", f"Found {counted(len(items), 'note')} from earlier tasks", listed, tone="muted")
+                row(
+                    "memory",
+                    f"Found {counted(len(items), 'note')} from earlier tasks",
+                    lines_text,
+                    tone="muted",
+                )
                 if items
                 else ()
             )
         case e.MemoryWritten(item=item, closes=closes):
             headline = f"Noted for later: {item.text}"
-            gone = f"Holds no longer: {', '.join(closes)}" if closes else ""
-            detail = "\n".join(filter(None, (item.text, gone)))
+            superseded = f"Holds no longer: {', '.join(closes)}" if closes else ""
+            detail = "\n".join(filter(None, (item.text, superseded)))
             return row(
                 "memory", headline, detail, meta="corrects" if closes else NOTED[sort_of(item)], tone="muted"
             )
@@ -355,27 +368,27 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             assert_never(event)
 
 
-def _long(row: TraceRow) -> bool:
-    """Return whether a row's text is left out of memory; answers stay."""
+def _is_long(row: TraceRow) -> bool:
+    """Return True if a row's text is not held in memory; the limit for answers is higher."""
     return len(row.detail) > (16 * WORTH if row.kind == "answer" else WORTH)
 
 
-def leaving_out(read: Callable[[int], Envelope]) -> Callable[[Envelope], tuple[TraceRow, ...]]:
-    """Return `rows_for` with long texts left out of memory; `read` returns an event by number."""
+def rows_with_deferred_text(read: Callable[[int], Envelope]) -> Callable[[Envelope], tuple[TraceRow, ...]]:
+    """Return a `rows_for` whose long texts are read again when needed; `read` returns an event by its number."""
 
-    def text_of(place: int) -> SafeText:
-        seq, number = divmod(place, _MOST)
+    def text_of(position: int) -> SafeText:
+        seq, number = divmod(position, _MOST)
         return rows_for(read(seq))[number].detail
 
     def rows(envelope: Envelope) -> tuple[TraceRow, ...]:
-        made = rows_for(envelope)
-        if envelope.seq is None or not any(map(_long, made)):
-            return made
+        rows_made = rows_for(envelope)
+        if envelope.seq is None or not any(map(_is_long, rows_made)):
+            return rows_made
         return tuple(
-            msgspec.structs.replace(row, text=Later(text_of, envelope.seq * _MOST + number))
-            if _long(row)
+            msgspec.structs.replace(row, text=DeferredText(text_of, envelope.seq * _MOST + number))
+            if _is_long(row)
             else row
-            for number, row in enumerate(made)
+            for number, row in enumerate(rows_made)
         )
 
     return rows

@@ -1,4 +1,4 @@
-"""The words of trace rows: what an action, a search, a request and a report come to."""
+"""The words of trace rows about actions, searches, requests and reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTED: Mapping[MemorySort, str] = {
     "failure": "what failed",
     "rejection": "why you refused",
 }
-"""What is remembered, by its sort."""
+"""What was noted in memory, in words, by its sort."""
 
 
 def chosen(action: str, arguments: object) -> str:
@@ -51,7 +51,7 @@ def chosen(action: str, arguments: object) -> str:
 
 
 def searched(event: e.ToolSearched) -> tuple[str, str, str]:
-    """Return the row of a library search: its title, what it found, how certain it is."""
+    """Return the row of a library search: its title, the hits, and the probability that a tool fits."""
     hits = [
         f"{hit.score:.2f}  {hit.card.name} v{hit.card.version}  {hit.card.description}" for hit in event.hits
     ]
@@ -77,19 +77,19 @@ def searched(event: e.ToolSearched) -> tuple[str, str, str]:
 
 
 def brokered(event: e.BrokerAnswered) -> tuple[str, str]:
-    """Return the row of a running tool's request and its outcome."""
-    how = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
+    """Return title and detail of a running tool's request, with its outcome."""
+    outcome = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
     parts = [event.reason] if event.reason else []
     parts += [f"{count.target}: {count.count:,}" for count in event.more]
     parts += [f"connected to {event.address}"] if event.address else []
     parts.append(f"{event.sent_bytes:,} bytes sent, {event.received_bytes:,} received")
     parts += [f"with the secret {', '.join(event.secrets)}"] if event.secrets else []
-    title = f"{event.request} → {how}" + (f": {event.reason}" if event.reason else "")
+    title = f"{event.request} → {outcome}" + (f": {event.reason}" if event.reason else "")
     return title, "\n".join(parts)
 
 
 def page_logged(event: e.PageLogged) -> tuple[str, str]:
-    """Return the row of what a page wrote to its console, and where."""
+    """Return title and detail of what a page wrote to its console."""
     if event.more:
         return f"Console: {counted(event.more, 'more message')} of the page", ""
     return (
@@ -99,12 +99,12 @@ def page_logged(event: e.PageLogged) -> tuple[str, str]:
 
 
 def size_of(size: int) -> str:
-    """Return a number of bytes as words."""
+    """Return a number of bytes in words."""
     return f"{size:,} bytes" if size < 10_000 else f"{size / 1e6:,.2f} MB"
 
 
 def numbers(seqs: tuple[int, ...]) -> str:
-    """Return numbers as a list."""
+    """Return numbers as a list in words."""
     return ", ".join(map(str, seqs)) or "none"
 
 
@@ -131,7 +131,7 @@ def pretty(value: object) -> str:
 
 
 def lasted(ms: float) -> str:
-    """Return a duration as words; empty for none."""
+    """Return a duration in words; empty for zero."""
     return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
 
 

@@ -1,4 +1,4 @@
-"""Words and tones for verdicts."""
+"""The words and tones of verdicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DECISION_TONE: dict[e.Decision, Tone] = {
 
 
 def scope_of(verdict: e.Verdict) -> str:
-    """Return what a verdict is limited to, and what it affects besides its build."""
+    """Return the limits of a verdict, and what it affects besides its build, in words."""
     parts = [" for this task only"] if (verdict.decision, verdict.lasting) == ("approved", "task") else []
     if verdict.grants is not None:
         parts.append(f" with {', '.join(verdict.grants.items) or 'no capability'}")

@@ -14,7 +14,7 @@ from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.grants import tool_grants
 from alita_tui.spine.ports.sandbox import Job
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 from tests.agent.lab import Lab, conversation, say
 from tests.agent.replies import approve, verdict
 from tests.support.calling import CALLS, TAKES_X, a_tool, approved, pin
@@ -62,7 +62,7 @@ async def test_it_is_pinned_shown_granted_and_run(tmp_path: Path) -> None:
     assert (await at.do(TASK, when=approve)).outcome == "answered"
     assert newest(at).capabilities.tools == (pin(inner),), "with the digest, and all that it may use"
     build = at.view.state.builds[0]
-    assert build.current is not None and "tools" in names_of(risks(build, build.current))
+    assert build.current is not None and "tools" in names_to_accept(risks(build, build.current))
     assert answers == [8] and [job.module for job in at.sandbox.jobs if job.what == "run"] == [
         "outer",
         "inner",

@@ -45,8 +45,8 @@ def secrets(dice: random.Random, count: int) -> Iterator[str]:
 def _left(secret: str, data: bytes, cuts: list[int]) -> bytes:
     mask, left, at = SecretMask(Disguises([secret])), b"", 0
     for cut in cuts:
-        left, at = left + mask.over(data[at:cut]), cut
-    return left + mask.over(data[at:]) + mask.over(b"", last=True)
+        left, at = left + mask.masked(data[at:cut]), cut
+    return left + mask.masked(data[at:]) + mask.masked(b"", last=True)
 
 
 def attack(share: float, seed: int) -> list[Outcome]:

@@ -21,7 +21,7 @@ from alita_tui.spine.ports.builds import BuildOrder, FailedCall
 from alita_tui.spine.ports.web import Page, SearchPage
 from alita_tui.toolsmith import briefing
 from alita_tui.toolsmith.provenance import RULE, Provenance, note_provenance, provenance
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 from tests.agent.lab import Lab, NoWeb, conversation, draft, say
 from tests.agent.replies import verdict
 from tests.attack.injections import CARRIERS, INJECTIONS, MARKER, WANTED, Injection
@@ -302,7 +302,7 @@ async def test_in_a_whole_session_nothing_follows_without_the_person(
         if isinstance(event, e.ApprovalRequested):
             (state,) = lab.view.builds
             assert state.current is not None
-            seen.extend(names_of(risks(state, state.current)))
+            seen.extend(names_to_accept(risks(state, state.current)))
             return verdict(event, "rejected", reason="not what I asked for")
         return None
 

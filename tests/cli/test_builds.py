@@ -20,7 +20,7 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import reveal
 from alita_tui.store.sessions import SessionFile
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 from tests.console.approval_cases import NEW, NEW_DIGEST, add_risky, risky
 from tests.support import streams
 
@@ -28,7 +28,7 @@ SESSION = "20261120-093000-aaaa"
 WITH_HOST = {"network": ["api.ecb.example:443"]}
 
 
-RISKS = names_of(risks(risky().builds[-1], risky().builds[-1].attempts[-1]))
+RISKS = names_to_accept(risks(risky().builds[-1], risky().builds[-1].attempts[-1]))
 """What has to be accepted of the build that waits."""
 
 

@@ -129,7 +129,7 @@ async def test_what_a_decoder_says_is_not_believed(monkeypatch, said: str) -> No
 
 
 async def test_a_decoder_that_says_too_much_is_stopped(monkeypatch) -> None:
-    monkeypatch.setattr(run, "_MOST_SAID", 1_000_000)
+    monkeypatch.setattr(run, "_LONGEST_OUTPUT", 1_000_000)
     monkeypatch.setattr(run, "_START", "import sys\nwhile True: sys.stdout.write('a' * 100_000)")
     assert (await picture(made("PNG"), 10, 10)).problem
 

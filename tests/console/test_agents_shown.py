@@ -10,8 +10,8 @@ from alita_tui.console.spend.screen import rows as spend_rows
 from alita_tui.spine.commands import CancelTask, Interrupt, Steer
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.state.reduce import reduce_all
-from alita_tui.view.agents import addressed, agent_line, tree
-from alita_tui.view.card_words import evidence, section_told
+from alita_tui.view.agents import agent_line, steer_from, tree
+from alita_tui.view.card_words import evidence, section_summary
 from alita_tui.view.cards import Deck
 from alita_tui.view.fold import fold_all
 from tests.console.screens import Sink, console
@@ -79,10 +79,10 @@ async def test_the_drawer_shows_the_tree_and_x_stops_the_chosen_agent_alone() ->
 
 def test_a_text_goes_to_the_agent_that_it_names_if_that_works() -> None:
     state = reduce_all(with_agents())
-    assert addressed(state, "@boss-1 in metres") == Steer(text="in metres", agent_id="boss-1")
-    assert addressed(state, "@all be brief") == Steer(text="be brief", every=True)
+    assert steer_from(state, "@boss-1 in metres") == Steer(text="in metres", agent_id="boss-1")
+    assert steer_from(state, "@all be brief") == Steer(text="be brief", every=True)
     for text in ("@writer-2 too late", "@nobody x", "@boss-1", "boss-1 x", "mail me@all now"):
-        assert addressed(state, text) == Steer(text=text)
+        assert steer_from(state, text) == Steer(text=text)
     assert [agent.agent_id for _, agent in tree(state, "running")] == ["boss-1", "writer-3", "writer-2"]
 
 
@@ -115,7 +115,7 @@ def test_parts_that_are_handed_on_are_no_runs_of_tools() -> None:
     deck = Deck()
     deck.show(view.trace)
     (section,) = {id(card.section): card.section for card in deck.cards if card.section}.values()
-    _, did, _ = section_told(deck, section)
+    _, did, _ = section_summary(deck, section)
     assert "handed parts to 4 agents" in did
     assert not any("tool" in one for one in (*did, evidence(deck, section)))
 

@@ -19,7 +19,7 @@ from alita_tui.events import Finding
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 from tests.console.approval_cases import (
     LONG_CODE,
     NEW_DIGEST,
@@ -269,7 +269,7 @@ async def test_a_risky_build_takes_the_names_of_its_risks_letter_by_letter() -> 
         (sent,) = app.decided
         assert (sent.verdict.decision, sent.digest) == ("approved", NEW_DIGEST)
         view = risky().builds[-1]
-        assert sent.verdict.accepted == names_of(risks(view, view.attempts[-1]))
+        assert sent.verdict.accepted == names_to_accept(risks(view, view.attempts[-1]))
 
 
 async def test_a_finding_of_medium_weight_is_accepted_by_name_too() -> None:

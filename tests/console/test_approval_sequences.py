@@ -365,7 +365,7 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The same few builds come again and again: their code is parsed once each.
-    monkeypatch.setattr(risk, "_names", cache(risk._names))
+    monkeypatch.setattr(risk, "_name_risks", cache(risk._name_risks))
     rng = random.Random(20261121)
     decided: dict[str, int] = {}
     for _ in range(SEQUENCES):

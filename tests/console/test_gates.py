@@ -11,7 +11,7 @@ from alita_tui.events.build import CHECKS
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 from alita_tui.view.seen import evidence
 from tests.console.approval_cases import calm
 from tests.console.approval_host import Host
@@ -97,7 +97,7 @@ async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tupl
         await pilot.press("a")
         await pilot.pause()
         assert [one.verdict.decision for one in app.decided] == ["approved"]
-        assert app.decided[0].verdict.accepted == names_of(risks(changed, attempt))
+        assert app.decided[0].verdict.accepted == names_to_accept(risks(changed, attempt))
 
 
 def test_packages_of_npm_are_told_apart_from_wheels_and_withdrawn_ones_are_named() -> None:

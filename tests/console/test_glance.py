@@ -16,7 +16,7 @@ from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.does import does
 from alita_tui.view.model import SessionView
-from alita_tui.view.risk import by_their_names, risks
+from alita_tui.view.risk import current_names, risks
 from tests.console.approval_cases import calm, risky
 from tests.console.approval_host import Host
 from tests.console.gate_states import every
@@ -251,7 +251,7 @@ def test_risks_have_plain_names_and_their_old_ones_still_stand_for_them() -> Non
         "processes", "opens-any-address", "unsafe-xml", "secret-in-code", "weak-cryptography", "loads-objects",
         "no-timeout", "code-scan",
     }  # fmt: skip
-    assert by_their_names(["b602", "B310", "network", "b999"]) == [
+    assert current_names(["b602", "B310", "network", "b999"]) == [
         "processes",
         "opens-any-address",
         "network",

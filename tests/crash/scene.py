@@ -272,12 +272,12 @@ class Person:
     def verdict_on(self, approval_id: str, digest: str) -> ResolveApproval:
         """The first build is rejected, the next approved."""
         from alita_tui.view.queries import build_of
-        from alita_tui.view.risk import names_of, risks
+        from alita_tui.view.risk import names_to_accept, risks
 
         first = self._all(e.ApprovalRequested)[0].approval_id == approval_id
         asked = next(one for one in self._all(e.ApprovalRequested) if one.approval_id == approval_id)
         made = build_of(self._session.bus.history, asked.build_id)
-        names = names_of(risks(made, made.presented)) if made and made.presented and not first else ()
+        names = names_to_accept(risks(made, made.presented)) if made and made.presented and not first else ()
         verdict: Literal["approved", "rejected"] = "rejected" if first else "approved"
         return ResolveApproval(approval_id=approval_id, digest=e.BuildDigest(digest), verdict=e.Verdict(decision=verdict, reason="use a shift", by="ada", seen_ms=1000.0, accepted=names, via="console" if self._answers else "cli"))  # fmt: skip
 

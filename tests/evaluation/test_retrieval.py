@@ -79,7 +79,7 @@ def test_what_is_described_is_found_and_does_not_run_nor_stay(tmp_path: Path) ->
     assert found.hits and found.hits[0].card.name == "tide_times"
     assert [str(card.name) for card in app.library.cards()] == ["chess_move", "tide_times"]
     for version in (None, 1):
-        with pytest.raises(RegistryError, match="nothing to run|no tool"):
+        with pytest.raises(RegistryError, match="no code to run|no tool"):
             app.library.get("tide_times", version)
     app.close()
     again = AppContext.open(tmp_path)

@@ -19,7 +19,7 @@ from uv import find_uv_bin
 
 from alita_tui.cli.main import cli
 from alita_tui.events import Capabilities, Lock, LockedPackage, ToolName
-from alita_tui.mcp_box.handing.portable import Handed
+from alita_tui.mcp_box.handing.portable import PortableTool
 from alita_tui.mcp_box.handing.server import server_files, server_name
 from alita_tui.registry.tool_files import manifest
 from alita_tui.spine.errors import AlitaError, UsageError
@@ -52,10 +52,10 @@ def tool(
     lock: Lock = NO_LOCK,
     wants: Capabilities = NOTHING,
     tests: str = WORDS.tests,
-) -> Handed:
+) -> PortableTool:
     draft = msgspec.structs.replace(WORDS, name=ToolName(name), capabilities=wants, tests=tests)
     record = msgspec.structs.replace(RECORD, draft=draft, lock=lock)
-    return Handed(record=record, manifest=manifest(record))
+    return PortableTool(record=record, manifest=manifest(record))
 
 
 def export(shell: Shell, *words: str) -> Result:

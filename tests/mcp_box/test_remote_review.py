@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from alita_tui.events import Lock, ToolDraft
-from alita_tui.mcp_box.remote.commands import Wanted, script_command, taken_apart
+from alita_tui.mcp_box.remote.commands import ParsedCommand, parse_command, script_command
 from alita_tui.mcp_box.remote.guard import check_url
 from alita_tui.mcp_box.remote.importing import servers_in
 from alita_tui.mcp_box.remote.pinning import digest_of_tool, library_name, listing
@@ -155,20 +155,20 @@ def test_names_that_resemble_one_another_are_found_among_very_many() -> None:
 @pytest.mark.parametrize(
     ("command", "wanted"),
     [
-        ("uvx mcp-server-time --tz UTC", Wanted(requirements=("mcp-server-time",), script="mcp-server-time",
+        ("uvx mcp-server-time --tz UTC", ParsedCommand(requirements=("mcp-server-time",), script="mcp-server-time",
          package="mcp-server-time", argv=("--tz", "UTC"))),
-        ("uvx mcp-server-time@2025.9.25", Wanted(requirements=("mcp-server-time==2025.9.25",), script="mcp-server-time",
+        ("uvx mcp-server-time@2025.9.25", ParsedCommand(requirements=("mcp-server-time==2025.9.25",), script="mcp-server-time",
          package="mcp-server-time")),
-        ("uvx --from some[extra]>=2 --with mcp<2 go -x", Wanted(requirements=("some[extra]>=2", "mcp<2"), script="go",
+        ("uvx --from some[extra]>=2 --with mcp<2 go -x", ParsedCommand(requirements=("some[extra]>=2", "mcp<2"), script="go",
          package="some", argv=("-x",))),
-        ("uv tool run a@latest", Wanted(requirements=("a",), script="a", package="a")),
-        ("python3.12 -m files", Wanted(argv=("python3", "-m", "files"))),
-        ("npx -y @scope/server@1.2 /tmp", Wanted(npm="@scope/server@1.2", argv=("/tmp",))),
-        ("npx pkg -- exec -y /data", Wanted(npm="pkg", argv=("--", "exec", "-y", "/data"))),
+        ("uv tool run a@latest", ParsedCommand(requirements=("a",), script="a", package="a")),
+        ("python3.12 -m files", ParsedCommand(argv=("python3", "-m", "files"))),
+        ("npx -y @scope/server@1.2 /tmp", ParsedCommand(npm="@scope/server@1.2", argv=("/tmp",))),
+        ("npx pkg -- exec -y /data", ParsedCommand(npm="pkg", argv=("--", "exec", "-y", "/data"))),
     ],
 )  # fmt: skip
-def test_commands_are_taken_apart(command: str, wanted: Wanted) -> None:
-    assert taken_apart(command.split()) == wanted
+def test_commands_are_taken_apart(command: str, wanted: ParsedCommand) -> None:
+    assert parse_command(command.split()) == wanted
 
 
 @pytest.mark.parametrize(
@@ -178,14 +178,14 @@ def test_commands_are_taken_apart(command: str, wanted: Wanted) -> None:
 )  # fmt: skip
 def test_what_cannot_be_boxed_is_refused(command: str) -> None:
     with pytest.raises(UsageError):
-        taken_apart(command.split())
+        parse_command(command.split())
 
 
 def test_a_console_script_becomes_a_command_without_a_shell(tmp_path: Path) -> None:
     info = tmp_path / "some_tool-1.0.dist-info"
     info.mkdir()
     (info / "entry_points.txt").write_text("[console_scripts]\nGo = some.main:App.run [extra]\nother = a:b\n")
-    wanted = Wanted(script="Go", package="some-tool", argv=("-x",))
+    wanted = ParsedCommand(script="Go", package="some-tool", argv=("-x",))
     assert script_command(tmp_path, wanted) == (
         "python3", "-c", "import sys; sys.argv[0] = 'Go'; from some.main import App; sys.exit(App.run())", "-x"
     )  # fmt: skip

@@ -15,7 +15,7 @@ from alita_tui.app.context import AppContext, close_all
 from alita_tui.app.servers import Known, ServerBook
 from alita_tui.cli.main import cli
 from alita_tui.events import Lock, ToolName, build_digest
-from alita_tui.mcp_box.remote.commands import taken_apart
+from alita_tui.mcp_box.remote.commands import parse_command
 from alita_tui.mcp_box.remote.opening import Opener
 from alita_tui.mcp_box.remote.pinning import listing
 from alita_tui.mcp_box.serve.descriptors import described
@@ -181,14 +181,14 @@ def test_tools_whose_digests_begin_alike_are_told_apart(
 @pytest.mark.parametrize("option", ["--index-url", "--default-index"])
 def test_another_index_is_not_taken_for_the_usual_one(option: str) -> None:
     with pytest.raises(UsageError, match="not understood"):
-        taken_apart(("uvx", option, "https://pypi.corp.example/simple", "corp-tools"))
-    assert taken_apart(("npx", "-y", "pkg", "--", "exec", "-y", "/data")).argv == (
+        parse_command(("uvx", option, "https://pypi.corp.example/simple", "corp-tools"))
+    assert parse_command(("npx", "-y", "pkg", "--", "exec", "-y", "/data")).argv == (
         "--",
         "exec",
         "-y",
         "/data",
     )
-    assert taken_apart(("npm", "exec", "--", "pkg", "exec")).argv == ("exec",)
+    assert parse_command(("npm", "exec", "--", "pkg", "exec")).argv == ("exec",)
 
 
 async def test_nothing_is_granted_while_a_server_starts() -> None:

@@ -35,7 +35,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.registry import packs as pack_files
-from alita_tui.registry.packs import SIGNED_AS, Evidence, pack, read, written
+from alita_tui.registry.packs import SIGNED_AS, Evidence, archive_bytes, pack, read
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.state.build import BuildState
@@ -55,7 +55,7 @@ RECORD = ToolRecord(
 
 def made(*records: ToolRecord) -> bytes:
     manifest, entries = pack("mine", [(one, Evidence(approval_id="p1")) for one in records or (RECORD,)])
-    return written(manifest, entries, "ab" * 32, "cd" * 64)
+    return archive_bytes(manifest, entries, "ab" * 32, "cd" * 64)
 
 
 def rewritten(change: Callable[[dict[str, bytes]], Any]) -> bytes:
@@ -147,7 +147,7 @@ def entry(name: str, data: bytes = b"x", **fields: Any) -> bytes:
         (entry("tools/a/a.py", external_attr=(stat.S_IFLNK | 0o777) << 16), "not a plain file"),
         (entry("tools/a/a.py", external_attr=(stat.S_IFIFO | 0o777) << 16), "not a plain file"),
         (entry("tools/a/a.py", b"\0" * 2_000_000), "too large"),
-        (entry("tools/a/a.py", compress_type=zipfile.ZIP_LZMA), "packed in a way"),
+        (entry("tools/a/a.py", compress_type=zipfile.ZIP_LZMA), "unsupported method"),
         (entry("tools/a/a.py"), "manifest and entries differ"),
         (rewritten(lambda all: all.pop("pack.json")), "it has no 'pack.json'"),
         (rewritten(lambda all: all.pop(f"tools/{TOOL}/{TOOL}.py")), "manifest and entries differ"),
@@ -319,7 +319,9 @@ def test_what_a_pack_claims_of_its_sources_is_shown_and_is_not_taken_over(
     manifest, entries = pack("mine", [(record, Evidence(sources=claimed, accepted=("x" * 2_000,) * 200))])
     audit = shell.app.audit
     file = tmp_path / "mine.alita"
-    file.write_bytes(written(manifest, entries, audit.reading().public, audit.signed(SIGNED_AS, manifest)))
+    file.write_bytes(
+        archive_bytes(manifest, entries, audit.reading().public, audit.signed(SIGNED_AS, manifest))
+    )
     shown = alita(tmp_path / "two", "import", str(file), "--show", "holder").stdout
     assert "there: source https://docs.python.org/0/" in shown and "180 more" in shown and len(shown) < 20_000
     app = AppContext.open(tmp_path / "two")

@@ -24,7 +24,7 @@ from alita_tui.events import (
     ToolRecord,
     Track,
 )
-from alita_tui.registry.proposals import Known, Proposal, Twins, faults_by_name, proposals
+from alita_tui.registry.proposals import Proposal, SimilarTool, ToolFacts, faults_by_name, proposals
 from alita_tui.registry.proposed import Proposed
 from alita_tui.registry.trust import Use, reliability
 from alita_tui.spine.ports.builds import FailedCall
@@ -60,7 +60,7 @@ def showings(*used: bool, instead: str = "") -> tuple[Showing, ...]:
     )
 
 
-def known(track: Track | None = None, *, days: float = 1, name: str = "double_it", **more: Any) -> Known:
+def known(track: Track | None = None, *, days: float = 1, name: str = "double_it", **more: Any) -> ToolFacts:
     asks = more.pop("asks", Capabilities())
     draft = ToolDraft(
         name=e.ToolName(name), description="Double a number.", code="def run(x): return 2 * x\n", tests="",
@@ -73,10 +73,10 @@ def known(track: Track | None = None, *, days: float = 1, name: str = "double_it
     )  # fmt: skip
     track = track or Track(name=name, version=1)
     said = reliability(Use(name=name, version=1), track, NOW)
-    return Known(record=record, track=track, reliability=said, **more)
+    return ToolFacts(record=record, track=track, reliability=said, **more)
 
 
-def only(*tools: Known) -> Proposal:
+def only(*tools: ToolFacts) -> Proposal:
     (one,) = proposals(tools, NOW)
     return one
 
@@ -239,12 +239,12 @@ def test_a_faulty_package_whose_version_no_requirement_can_name_ends_nothing() -
 
 def test_two_that_nearly_do_the_same_become_one_and_of_two_that_do_the_same_one_goes() -> None:
     used, other = known(runs=9), known(name="twice", runs=2).record
-    near = only(msgspec.structs.replace(used, twins=(Twins(near=other, same=6, probes=14),)))
+    near = only(msgspec.structs.replace(used, twins=(SimilarTool(record=other, same_answers=6, probes=14),)))
     assert near.kind == "generalise" and near.order and near.order.merges == (other.draft,)
-    same = only(msgspec.structs.replace(used, twins=(Twins(near=other, same=13, probes=14),)))
+    same = only(msgspec.structs.replace(used, twins=(SimilarTool(record=other, same_answers=13, probes=14),)))
     assert (same.kind, same.name) == ("retire", "twice")
     less = msgspec.structs.replace(
-        known(name="twice", runs=2), twins=(Twins(near=used.record, same=6, probes=14),)
+        known(name="twice", runs=2), twins=(SimilarTool(record=used.record, same_answers=6, probes=14),)
     )
     assert proposals([less], NOW) == (), "it is told of the better used one"
 

@@ -118,7 +118,7 @@ def test_what_the_manifest_says_was_granted_grants_nothing(home: Home) -> None:
 def test_a_grant_widened_in_the_index_is_refused(home: Home, grants: Any) -> None:
     home.add(DRAFT, "p1", LESS)
     home.document(lambda tool: tool.update(grants=grants))
-    with pytest.raises(RegistryError, match="granted something else"):
+    with pytest.raises(RegistryError, match="its grant differs"):
         home.shelf.get(DRAFT.name)
 
 
@@ -139,11 +139,11 @@ def test_a_changed_lock_is_refused_even_where_the_index_agrees(home: Home) -> No
 def test_an_approval_copied_from_another_tool_is_refused(home: Home) -> None:
     home.add(DRAFT, "p1")
     digest = build_digest(OTHER, streams.LOCK)
-    with pytest.raises(RegistryError, match=f"the one of {DRAFT.name}"):
+    with pytest.raises(RegistryError, match=f"belongs to {DRAFT.name}"):
         home.shelf.register(OTHER, streams.LOCK, approval_id="p1", digest=digest, sources=())
     home.add(OTHER, "p2")
     home.document(lambda tool: tool.update(approval_id="p1"), OTHER.name)
-    with pytest.raises(RegistryError, match=f"the one of {DRAFT.name}"):
+    with pytest.raises(RegistryError, match=f"belongs to {DRAFT.name}"):
         home.shelf.get(OTHER.name)
 
 

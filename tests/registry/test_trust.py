@@ -11,7 +11,7 @@ import pytest
 from alita_tui.agent.tool_cards import hit_text
 from alita_tui.events import Grade, RunOutcome, Showing, Track, build_digest
 from alita_tui.registry.library import ToolLibrary
-from alita_tui.registry.trust import OUTCOMES, Use, noted, reliability
+from alita_tui.registry.trust import OUTCOMES, Use, reliability, with_outcomes
 from alita_tui.store.documents import DocumentTable
 from tests.support import streams
 
@@ -26,7 +26,7 @@ def outcome(number: int, grade: Grade, days: float = 0.0, share: float = 1.0) ->
 
 
 def track(*outcomes: RunOutcome) -> Track:
-    return noted(Track(name="a", version=1), outcomes)
+    return with_outcomes(Track(name="a", version=1), outcomes)
 
 
 def value(*outcomes: RunOutcome) -> float:
@@ -60,16 +60,18 @@ def test_that_nothing_was_raised_says_less_than_an_answer_and_the_person_says_th
 def test_a_run_has_one_outcome_and_the_person_has_the_last_word() -> None:
     one = track(outcome(0, "ran"), outcome(0, "accepted"), outcome(0, "ran"))
     assert [o.grade for o in one.outcomes] == ["accepted"]
-    down = noted(one, [outcome(0, "down")])
-    assert [o.grade for o in noted(down, [outcome(0, "accepted")]).outcomes] == ["down"]
-    assert [o.grade for o in noted(down, [outcome(0, "up")]).outcomes] == ["up"], "and can change it"
-    assert noted(down, [outcome(0, "down")]) == down, "the same again changes nothing"
+    down = with_outcomes(one, [outcome(0, "down")])
+    assert [o.grade for o in with_outcomes(down, [outcome(0, "accepted")]).outcomes] == ["down"]
+    assert [o.grade for o in with_outcomes(down, [outcome(0, "up")]).outcomes] == ["up"], "and can change it"
+    assert with_outcomes(down, [outcome(0, "down")]) == down, "the same again changes nothing"
 
 
 def test_the_record_stays_small() -> None:
     many = track(*(outcome(n, "accepted") for n in range(3 * OUTCOMES)))
     assert len(many.outcomes) == OUTCOMES and many.outcomes[-1].run == f"s/c{3 * OUTCOMES - 1}"
-    long = noted(Track(name="a", version=1), [msgspec.structs.replace(outcome(0, "down"), text="x\n" * 9000)])
+    long = with_outcomes(
+        Track(name="a", version=1), [msgspec.structs.replace(outcome(0, "down"), text="x\n" * 9000)]
+    )
     assert len(msgspec.json.encode(long)) < 1000
 
 
@@ -80,10 +82,10 @@ def test_needs_are_counted_and_a_tool_that_is_passed_by_knows_it() -> None:
         )
 
     needs = [need(0), need(1, used=True), need(2), need(3, shown=False), need(4), need(5)]
-    known = noted(Track(name="a", version=1), (), needs)
+    known = with_outcomes(Track(name="a", version=1), (), needs)
     assert reliability(NEVER, known, NOW).needs == "found for 6 needs, shown 5, used 1, accepted 1"
     assert [one.need for one in known.bypassed] == ["s/a2", "s/a4", "s/a5"]
-    assert noted(known, (), [need(6, used=True)]).bypassed == ()
+    assert with_outcomes(known, (), [need(6, used=True)]).bypassed == ()
 
 
 def library(folder: Path, now: datetime = NOW) -> ToolLibrary:

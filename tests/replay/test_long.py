@@ -12,7 +12,7 @@ from alita_tui.replay.recording import Recording
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.fingerprint import fingerprint
 from alita_tui.view.fold import fold, fold_all
-from alita_tui.view.later import Later
+from alita_tui.view.later import DeferredText
 from alita_tui.view.model import SessionView
 from tests.benchmarks.long_sessions import write
 
@@ -47,7 +47,7 @@ def test_the_view_with_texts_left_out_is_the_folded_one_wherever_it_is_looked_at
     tape, view = live(file.history())
     whole = file.envelopes()
     assert view == fold_all(whole) == tape.newest() and fingerprint(view) == fingerprint(fold_all(whole))
-    left_out = [row for row in view.trace if isinstance(row.text, Later)]
+    left_out = [row for row in view.trace if isinstance(row.text, DeferredText)]
     assert len(left_out) > len(view.trace) / 3
     for place in (1, 99, 100, 101, 777, EVENTS):
         assert tape.view_at(place) == fold_all(whole[:place])
@@ -74,7 +74,7 @@ def test_a_text_that_cannot_be_read_any_more_says_so(path, tmp_path):
     _, view = live(file.history())
     file.close()
     gone.unlink()
-    row = next(row for row in view.trace if isinstance(row.text, Later))
+    row = next(row for row in view.trace if isinstance(row.text, DeferredText))
     assert "cannot be read again" in row.detail and "closed" in row.detail
 
 

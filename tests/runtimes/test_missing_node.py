@@ -80,7 +80,7 @@ async def test_what_is_known_of_tools_in_python_needs_no_node(home: AppContext) 
     known = {str(tool.record.draft.name): tool for tool in await gather(home, faults=False)}
     assert {"double_it", "double_number", "double_on_node"} == set(known)
     for name, other in (("double_it", "double_number"), ("double_number", "double_it")):
-        assert [str(twin.near.draft.name) for twin in known[name].twins] == [other]
+        assert [str(twin.record.draft.name) for twin in known[name].twins] == [other]
 
 
 async def test_a_build_in_python_is_compared_with_what_can_run(home: AppContext) -> None:

@@ -13,7 +13,7 @@ import pytest
 from alita_tui.events import Capabilities, ToolDraft, ToolName
 from alita_tui.runtimes.scratch_files import granted
 from alita_tui.sandbox import browsing, image, setup
-from alita_tui.sandbox.broker.broker import door
+from alita_tui.sandbox.broker.broker import broker_settings
 from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
 from alita_tui.sandbox.broker.local import LocalEndpoints
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -85,7 +85,7 @@ def test_the_tool_is_told_where_its_browser_is_and_that_all_goes_to_the_broker()
 
     for asked, told in ((Capabilities(browser=True), True), (Capabilities(), False)):
         job = Job(run_id="r", module="m", code="", capabilities=asked)
-        settings = json.loads(door(RunGrants(job, Caps(), AddressPolicy(nowhere), {}, Told()), ""))
+        settings = json.loads(broker_settings(RunGrants(job, Caps(), AddressPolicy(nowhere), {}, Told()), ""))
         assert ("ALITA_BROWSER" in settings["environment"]) is told
         assert ("http_proxy" in settings["environment"]) is told
 

@@ -127,9 +127,9 @@ async def test_a_small_wheel_cannot_fill_the_disk(
     wheel = next((tmp_path / "index" / "simple" / "bomb").glob("*.whl"))
     assert wheel.stat().st_size < 5_000_000
     locked = await lock(["bomb"], WHERE, nothing)
-    most = InstallLimits(bytes=32 << 20, files=2_000)
+    limits = InstallLimits(bytes=32 << 20, files=2_000)
     with pytest.raises(RequirementsError, match=said) as refused:
-        await ensure(locked, tmp_path / "environments", WHERE, nothing, most=most)
+        await ensure(locked, tmp_path / "environments", WHERE, nothing, limits=limits)
     assert "sandbox.environment_mb" in refused.value.hint
     assert list((tmp_path / "environments").iterdir()) == []
     left = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
@@ -143,7 +143,7 @@ async def test_wheels_that_are_too_large_are_refused_before_they_are_downloaded(
     try:
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://{server.host}/simple")
         with pytest.raises(RequirementsError, match=r"large-one: 0 MB to download; 0 MB are allowed"):
-            await lock(["large-one"], WHERE, nothing, most=InstallLimits(bytes=10))
+            await lock(["large-one"], WHERE, nothing, limits=InstallLimits(bytes=10))
         assert not any(path.endswith(".whl") for path in server.asked)
     finally:
         server.close()
@@ -153,7 +153,7 @@ async def test_ordinary_requirements_have_room(index: Index, tmp_path: Path) -> 
     index.offer("usual", "1.0", megabytes=20, files=500)
     locked = await lock(["usual"], WHERE, nothing)
     folder = await ensure(
-        locked, tmp_path / "environments", WHERE, nothing, most=InstallLimits(bytes=32 << 20)
+        locked, tmp_path / "environments", WHERE, nothing, limits=InstallLimits(bytes=32 << 20)
     )
     assert (folder / "usual.py").exists()
     assert provided(folder, locked) == (Provided(distribution="usual", modules=("usual",)),)

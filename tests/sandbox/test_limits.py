@@ -13,7 +13,7 @@ from alita_tui.events import RunReport
 from alita_tui.sandbox import syscalls
 from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.limits import PROBES, known, measure
+from alita_tui.sandbox.limits import PROBES, measure, recorded
 from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files
@@ -63,12 +63,12 @@ async def test_what_was_measured_is_kept_for_the_same_machine(tmp_path: Path) ->
         runs.append(job.run_id)
         return RunReport(status="limit", limits_hit=("memory",), peak_memory_bytes=99 << 20)
 
-    first = await known(tmp_path, ("one",), run, {"memory"}, fresh=False)
+    first = await recorded(tmp_path, ("one",), run, {"memory"}, fresh=False)
     count = len(runs)
-    assert await known(tmp_path, ("one",), run, {"memory"}, fresh=False) == first
+    assert await recorded(tmp_path, ("one",), run, {"memory"}, fresh=False) == first
     assert len(runs) == count
-    await known(tmp_path, ("one",), run, {"memory"}, fresh=True)
-    await known(tmp_path, ("two",), run, {"memory"}, fresh=False)
+    await recorded(tmp_path, ("one",), run, {"memory"}, fresh=True)
+    await recorded(tmp_path, ("two",), run, {"memory"}, fresh=False)
     assert len(runs) == 3 * count
     (memory,) = (row for row in first if row.resource == "memory")
     assert memory.strong and memory.mechanism.startswith("cgroup v2 memory.max")

@@ -13,9 +13,9 @@ import pytest
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.memory_watch import family, most
+from alita_tui.sandbox.memory_watch import family, limit_bytes
 from alita_tui.sandbox.settings import EngineSettings
-from alita_tui.sandbox.warden.watch import held
+from alita_tui.sandbox.warden.watch import bytes_held
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=20, memory_bytes=96 << 20, scratch_bytes=8 << 20, processes=24)
@@ -45,8 +45,8 @@ async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: 
         os.kill(container.pid, signal.SIGSTOP)
         report = await running
         assert (report.status, report.reason) == ("limit", "memory"), report
-        assert most(LIMITS) < report.peak_memory_bytes < 2 * most(LIMITS)
-        assert not container.alive and not any(held(str(pid), "status", b"Rss") for pid in inside)
+        assert limit_bytes(LIMITS) < report.peak_memory_bytes < 2 * limit_bytes(LIMITS)
+        assert not container.alive and not any(bytes_held(str(pid), "status", b"Rss") for pid in inside)
         await sandbox._containers.end(container)
     finally:
         await sandbox.close()

@@ -30,7 +30,7 @@ class Messages(page_log.Sender):
     """Keeps what would be sent to the broker."""
 
     def __init__(self) -> None:
-        self._sent = self._more = 0
+        self._sent = self._unsent = 0
         self.messages: list[dict[str, Any]] = []
         self._waiting = self  # type: ignore[assignment]
 
@@ -39,7 +39,7 @@ class Messages(page_log.Sender):
 
     @property
     def more(self) -> int:
-        return self._more
+        return self._unsent
 
 
 def read(pieces: list[bytes], monkeypatch: pytest.MonkeyPatch) -> tuple[Messages, int]:
@@ -72,9 +72,9 @@ def test_a_message_that_comes_in_two_pieces_is_whole(monkeypatch: pytest.MonkeyP
     message = told("hello")
     for cut in range(1, len(message)):
         messages, begun = Messages(), bytearray()
-        page_log._add(begun, message[:cut])
-        page_log._add(begun, message[cut:])
-        page_log._look(begun, messages)
+        page_log._append(begun, message[:cut])
+        page_log._append(begun, message[cut:])
+        page_log._inspect(begun, messages)
         assert [each["text"] for each in messages.messages] == ["hello"], cut
 
 

@@ -158,7 +158,7 @@ async def test_what_was_changed_after_it_was_installed_is_not_used(
         assert await ensure(locked, tmp_path / "one", WHERE, nothing) == folder
     change(folder)
     if attack == "seal" or not later:  # a look that was already taken does not need the seal
-        monkeypatch.setattr(seals, "_SEEN", {})
+        monkeypatch.setattr(seals, "_CHECKED", {})
     with pytest.raises(seals.EnvironmentChanged, match=f"were changed on this disk .*({difference})") as told:
         await ensure(locked, tmp_path / "one", WHERE, nothing)
     assert "Nothing of them was run" in str(told.value) and "anew" in told.value.hint
@@ -180,7 +180,7 @@ async def test_what_has_no_seal_is_installed_anew(index: Index, tmp_path: Path) 
 async def test_what_is_as_it_was_is_read_once_and_its_seal_goes_with_it(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seals, "_GRAIN_NS", 0)
+    monkeypatch.setattr(seals, "_CLOCK_TICK_NS", 0)
     locked = await lock(["greet"], WHERE, nothing)
     folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
     await ensure(locked, tmp_path / "one", WHERE, nothing)
@@ -201,7 +201,7 @@ async def test_a_look_right_after_a_change_is_not_relied_on(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second change within the same tick of the file system's clock leaves the same times."""
-    monkeypatch.setattr(seals, "_GRAIN_NS", 3600 * 10**9)
+    monkeypatch.setattr(seals, "_CLOCK_TICK_NS", 3600 * 10**9)
     locked = await lock(["greet"], WHERE, nothing)
     folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
     await ensure(locked, tmp_path / "one", WHERE, nothing)

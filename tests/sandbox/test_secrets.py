@@ -126,7 +126,7 @@ def test_stand_ins_are_new_for_each_run() -> None:
 )
 def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
     mask = SecretMask(Disguises(["s3cret", "s3cretive"]))
-    found = b"".join([mask.over(piece) for piece in pieces] + [mask.over(b"", last=True)])
+    found = b"".join([mask.masked(piece) for piece in pieces] + [mask.masked(b"", last=True)])
     whole = b"".join(pieces)
     assert len(found) == len(whole) and b"s3cret" not in found
     if b"s3cret" not in whole:
@@ -139,21 +139,21 @@ def test_what_is_packed_is_looked_into_and_refused_where_a_value_is_in_it(form: 
     for value, holds in (("s3cret-value-9", True), ("nothing to hide", False)):
         mask, data = SecretMask(Disguises(["s3cret-value-9"])), write(value)
         assert value.encode() in read(data)
-        assert all(mask.over(data[at : at + 7]) == b"" for at in range(0, len(data), 7)), "held as a whole"
+        assert all(mask.masked(data[at : at + 7]) == b"" for at in range(0, len(data), 7)), "held as a whole"
         if holds:
             with pytest.raises(Refused, match="packed"):
-                mask.over(b"", last=True)
+                mask.masked(b"", last=True)
         else:
-            assert mask.over(b"", last=True) == data
+            assert mask.masked(b"", last=True) == data
 
 
 def test_a_bomb_is_not_unpacked_and_what_cannot_be_looked_into_is_not_passed_on() -> None:
     bomb = gzip.compress(gzip.compress(b"0" * (80 << 20)))
     for data in (bomb, b"\x28\xb5\x2f\xfd" + b"zstandard", b"PK\x03\x04 broken"):
         mask = SecretMask(Disguises(["s3cret-value-9"]))
-        mask.over(data)
+        mask.masked(data)
         with pytest.raises(ValueError, match="unpacked|packed"):
-            mask.over(b"", last=True)
+            mask.masked(b"", last=True)
 
 
 def test_words_of_an_error_and_names_of_headers_say_no_value() -> None:

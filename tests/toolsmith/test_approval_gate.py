@@ -254,13 +254,13 @@ async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_as
     from alita_tui.app.verdicts import unnamed
     from alita_tui.events import Capabilities
     from alita_tui.view.queries import build_of
-    from alita_tui.view.risk import names_of, risks
+    from alita_tui.view.risk import names_to_accept, risks
 
     asked = await room.open()
     asking = await waiting(room, asked)
     made = build_of(room.bus.history, asked.build_id)
     assert made is not None and made.presented is not None
-    names = names_of(risks(made, made.presented))
+    names = names_to_accept(risks(made, made.presented))
     assert names
     assert unnamed(room.bus.history, asked, approval(asked).verdict) == names
     assert unnamed(room.bus.history, asked, approval(asked, *names).verdict) == ()

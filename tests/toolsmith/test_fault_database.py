@@ -12,8 +12,8 @@ from alita_tui.state.build import Attempt, BuildState
 from alita_tui.toolsmith.checks.requirements import RequirementsCheck
 from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.view.fold import fold_all
-from alita_tui.view.policy import Rule, unmet
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.policy import Rule, unmet_conditions
+from alita_tui.view.risk import names_to_accept, risks
 from tests.console.gate_states import every
 from tests.support import streams
 from tests.toolsmith.test_checks_pure import NOW, OLD, Book, Told, needing
@@ -37,10 +37,10 @@ async def looked(accepted: FaultsUnknown, facts: PackageFacts | None = OLD, *fau
 async def test_a_database_that_is_away_takes_its_name_once_and_is_said_each_time() -> None:
     accepted = FaultsUnknown()
     first = seen(await looked(accepted))
-    assert names_of(risks(*first)) == NAME
-    accepted.note("fetch_rates", Verdict(decision="approved", accepted=names_of(risks(*first))))
+    assert names_to_accept(risks(*first)) == NAME
+    accepted.note("fetch_rates", Verdict(decision="approved", accepted=names_to_accept(risks(*first))))
     second = seen(await looked(accepted))
-    assert names_of(risks(*second)) == (), "no name is typed again"
+    assert names_to_accept(risks(*second)) == (), "no name is typed again"
     (told,) = risks(*second)
     assert "known faults could not be looked up, as was accepted with fetch_rates" in told.text
     assert second[1].gates[0].state == "skipped" or any(one.state == "skipped" for one in second[1].gates)
@@ -58,7 +58,7 @@ async def test_a_database_that_is_away_takes_its_name_once_and_is_said_each_time
 async def test_nothing_but_an_approval_that_names_it_counts_for_the_next(verdict: Verdict) -> None:
     accepted = FaultsUnknown()
     accepted.note("fetch_rates", verdict)
-    assert names_of(risks(*seen(await looked(accepted)))) == NAME
+    assert names_to_accept(risks(*seen(await looked(accepted)))) == NAME
 
 
 async def test_what_was_accepted_hides_no_fault_and_no_package_that_nobody_knows() -> None:
@@ -67,7 +67,7 @@ async def test_what_was_accepted_hides_no_fault_and_no_package_that_nobody_knows
     known = await looked(accepted, OLD, "PYSEC-2018-28")
     assert known.state == "failed" and "PYSEC-2018-28" in known.summary
     dark = await looked(accepted, None)
-    assert names_of(risks(*seen(dark))) == ("not-checked",), "that its age is open was never accepted"
+    assert names_to_accept(risks(*seen(dark))) == ("not-checked",), "that its age is open was never accepted"
     assert "did not tell of requests" in dark.summary and "could not be looked up" in dark.summary
 
 
@@ -76,7 +76,7 @@ async def test_no_rule_approves_what_was_accepted_once() -> None:
     accepted.note("fetch_rates", Verdict(decision="approved", accepted=NAME))
     build, attempt = seen(await looked(accepted))
     rule = Rule(name="calm", requirements="known", max_lines=500)
-    refused = unmet(rule, build, attempt, (), NOW.date())
+    refused = unmet_conditions(rule, build, attempt, (), NOW.date())
     assert any("could not be looked up" in one for one in refused)
     assert any("Requirements has not passed (skipped)" in one for one in refused)
 
@@ -84,4 +84,4 @@ async def test_no_rule_approves_what_was_accepted_once() -> None:
 def test_a_check_that_only_sounds_like_it_is_accepted_by_no_such_name() -> None:
     summary = "the known faults could not be looked up, as was accepted with fetch_rates: it broke off"
     odd = GateResult(gate="requirements", state="skipped", summary=summary)
-    assert names_of(risks(*seen(odd))) == ("not-checked",)
+    assert names_to_accept(risks(*seen(odd))) == ("not-checked",)

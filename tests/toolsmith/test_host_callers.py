@@ -17,7 +17,7 @@ from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.servers import ServerSpec
 from alita_tui.toolsmith.pinning import pinned
-from alita_tui.view.risk import draft_risks, names_of
+from alita_tui.view.risk import draft_risks, names_to_accept
 from tests.mcp_box.lab import ADD
 
 NOW = {"name": "now", "description": "Says the time.", "inputSchema": {"type": "object"}}
@@ -36,7 +36,7 @@ def test_who_may_call_what_runs_on_the_host_is_said_to(tmp_path: Path, place: st
     for one in (caller, pinned(second, shelf)):
         told = " ".join(risk.text for risk in draft_risks(one.capabilities, ()))
         host = place == "host"
-        assert ("on-host" in names_of(draft_risks(one.capabilities, ()))) == host
+        assert ("on-host" in names_to_accept(draft_risks(one.capabilities, ()))) == host
         assert ("ALL YOUR RIGHTS" in told) == host
         assert ("ALL YOUR RIGHTS" in " ".join(phrases(one.capabilities))) == host
         assert hints(one.capabilities)["openWorldHint"] == host

@@ -160,7 +160,7 @@ def test_what_is_no_secret_is_left_in_peace(line: str) -> None:
 def test_what_was_taken_out_of_the_page_is_named_as_that() -> None:
     """Until here a build that held a secret was told as `other bytes` only."""
     from alita_tui.view.queries import build_of
-    from alita_tui.view.risk import names_of, risks
+    from alita_tui.view.risk import names_to_accept, risks
     from tests.support import streams
 
     *_, asked = streams.waiting()
@@ -168,7 +168,7 @@ def test_what_was_taken_out_of_the_page_is_named_as_that() -> None:
     assert made is not None and made.presented is not None
     draft = msgspec.structs.replace(made.presented.draft, code="A = 1\nKEY = '[redacted AWS key]'\n")
     shown = msgspec.structs.replace(made.presented, draft=draft)
-    names = names_of(risks(made, shown))
+    names = names_to_accept(risks(made, shown))
     assert "secret-in-code" in names[:2]
     (one,) = [one for one in risks(made, shown) if one.name == "secret-in-code"]
     assert "line 2" in one.text and one.line == 2 and one.serious

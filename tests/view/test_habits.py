@@ -6,8 +6,8 @@ from alita_tui.view.habits import Habits, Look, habits, too_fast
 
 
 def test_few_verdicts_say_nothing() -> None:
-    assert habits([]).said == ""
-    assert habits([Look(100, False)] * 2).said == ""
+    assert habits([]).summary == ""
+    assert habits([Look(100, False)] * 2).summary == ""
     assert not habits([Look(100, False)] * 2).hasty
 
 
@@ -15,7 +15,7 @@ def test_the_newest_twenty_count() -> None:
     old, new = [Look(1_000_000, True)] * 30, [Look(2100, n < 7) for n in range(20)]
     found = habits([*old, *new])
     assert found == Habits(verdicts=20, median_seconds=2.1, read_share=0.35)
-    assert found.said == "last 20 verdicts: median 2.1 s, 35% read to the end"
+    assert found.summary == "last 20 verdicts: median 2.1 s, 35% read to the end"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from alita_tui.events import Capabilities, Finding, GateName, GateResult, Lock, LockedPackage
 from alita_tui.events.build import CHECKS
 from alita_tui.state.build import Attempt, BuildState
-from alita_tui.view.policy import Rule, unmet
+from alita_tui.view.policy import Rule, unmet_conditions
 from tests.console.approval_cases import calm, risky
 from tests.support import streams
 
@@ -39,7 +39,7 @@ def made(**changes: Any) -> tuple[BuildState, Attempt]:
 
 
 def ask(rule: Rule, known: tuple[LockedPackage, ...] = (), **changes: Any) -> tuple[str, ...]:
-    return unmet(rule, *made(**changes), known, TODAY)
+    return unmet_conditions(rule, *made(**changes), known, TODAY)
 
 
 def asking(**wants: Any) -> dict[str, Any]:
@@ -141,4 +141,6 @@ def test_a_risky_build_is_covered_by_nothing() -> None:
         name="all", network=build.attempts[-1].draft.capabilities.network, workspace="write", model_calls=99,
         requirements="known", gates=(), max_lines=10_000,
     )  # fmt: skip
-    assert len(unmet(everything, build, build.attempts[-1], build.attempts[-1].lock.packages, TODAY)) >= 6  # type: ignore[union-attr]
+    lock = build.attempts[-1].lock
+    assert lock is not None
+    assert len(unmet_conditions(everything, build, build.attempts[-1], lock.packages, TODAY)) >= 6

@@ -11,9 +11,9 @@ from alita_tui.console.review.evidence import Evidence
 from alita_tui.events import Capabilities
 from alita_tui.spine.grants import ToolGrant, canonical, faults, phrases, repeatable, tool_grants, used_by
 from alita_tui.state.build import Attempt, BuildState
-from alita_tui.view.changes import changes, newly
-from alita_tui.view.policy import Rule, unmet
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.changes import changes, newly_allowed
+from alita_tui.view.policy import Rule, unmet_conditions
+from alita_tui.view.risk import names_to_accept, risks
 from tests.console.approval_host import Host
 from tests.console.test_glance import changed, painted
 from tests.view.test_policy import PURE, TODAY, made
@@ -95,28 +95,32 @@ def test_what_it_could_do_through_another_tool_is_a_risk_to_be_named() -> None:
     (risk,) = risks(build, attempt)
     assert (risk.name, risk.serious) == ("tools", True)
     assert risk.text == ("may use the network host a.example:443 by calling csv_totals v3 (3fa9c01b22de)")
-    assert names_of(risks(*asking(grant()))) == (), "one that only computes lends it nothing"
-    assert names_of(risks(build, attempt, withheld=attempt.draft.capabilities.items)) == ()
+    assert names_to_accept(risks(*asking(grant()))) == (), "one that only computes lends it nothing"
+    assert names_to_accept(risks(build, attempt, withheld=attempt.draft.capabilities.items)) == ()
 
 
 def test_a_new_version_that_may_call_a_tool_says_so() -> None:
     build, attempt = asking(grant("workspace:read"))
     build = msgspec.structs.replace(build, parent=PURE, version=2)
-    (more,) = newly(build, attempt)
+    (more,) = newly_allowed(build, attempt)
     assert more.startswith("the tool csv_totals v3") and "the workspace, to read" in more
     assert any("may do what v1 could not: the tool csv_totals" in one for one in changes(build, attempt))
-    assert "gains" in names_of(risks(build, attempt))
+    assert "gains" in names_to_accept(risks(build, attempt))
     older = msgspec.structs.replace(
         PURE, capabilities=Capabilities(tools=(grant("workspace:read", version=2),))
     )
-    assert newly(msgspec.structs.replace(build, parent=older), attempt), "another version is another grant"
+    assert newly_allowed(msgspec.structs.replace(build, parent=older), attempt), (
+        "another version is another grant"
+    )
 
 
 @pytest.mark.parametrize("may", [(), ("network:a.example:443",)])
 def test_no_rule_grants_a_call_of_another_tool(may: tuple[str, ...]) -> None:
     build, attempt = asking(grant(*may))
     wide = Rule(name="wide", network=("a.example:443",), workspace="write", model_calls=9)
-    assert unmet(wide, build, attempt, (), TODAY) == ("it asks to call csv_totals, which no rule covers",)
+    assert unmet_conditions(wide, build, attempt, (), TODAY) == (
+        "it asks to call csv_totals, which no rule covers",
+    )
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])

@@ -25,7 +25,7 @@ from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
-from alita_tui.view.risk import declared_by, names_of, risks
+from alita_tui.view.risk import declared_by, names_to_accept, risks
 
 Part = Literal[
     "glance", "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
@@ -243,9 +243,9 @@ def grant(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -
 
 def you(habits: Habits) -> list[Row]:
     """Return how the person has been deciding, if enough is known."""
-    if not habits.said:
+    if not habits.summary:
         return []
-    return [BLANK, *heading("You"), fact("so far", ((habits.said, "warn" if habits.hasty else "muted"),))]
+    return [BLANK, *heading("You"), fact("so far", ((habits.summary, "warn" if habits.hasty else "muted"),))]
 
 
 def _json(value: object) -> str:
@@ -300,7 +300,7 @@ class Evidence(Sheet):
             "sandbox": lambda: sandbox(attempt, status),
             "grant": lambda: [*grant(build, attempt, self.withheld), *you(self.habits)],
         }
-        self.serious = bool(names_of(risks(build, attempt, self.withheld)))
+        self.serious = bool(names_to_accept(risks(build, attempt, self.withheld)))
         rows: list[Row] = []
         starts: dict[Part, int] = {}
         for part in parts:

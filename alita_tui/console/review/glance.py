@@ -13,7 +13,7 @@ from alita_tui.spine.text import counted, reveal
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.changes import changes
 from alita_tui.view.does import does
-from alita_tui.view.risk import Risk, names_of, risks
+from alita_tui.view.risk import Risk, names_to_accept, risks
 
 _MOST, _WHOLE, _LABEL = 4, 2, 13
 """Risks at most, all of which are listed below; risks up to which each is told whole; columns of a label."""
@@ -66,7 +66,7 @@ def _answer(label: str, text: str, style: str) -> Row:
 
 def needed(found: Collection[Risk], *, brief: bool = False) -> str:
     """Return what an approval takes."""
-    names = names_of(found)
+    names = names_to_accept(found)
     if not names and brief:
         return "no risk to accept"
     if not names:

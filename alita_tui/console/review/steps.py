@@ -16,7 +16,7 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.model import SessionView
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
 Twice = Literal["retested", "stopped", "reused", "merged", "aliased", "withdrawn"]
@@ -58,7 +58,7 @@ class BuildReview:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the risks that an approval accepts."""
-        return names_of(risks(self.build, self.attempt, self.withheld))
+        return names_to_accept(risks(self.build, self.attempt, self.withheld))
 
     @property
     def twin(self) -> Twin | None:

@@ -30,8 +30,8 @@ from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import (
     evidence,
     files_of,
-    section_told,
-    step_told,
+    section_summary,
+    step_line,
 )
 from alita_tui.view.cards import Card, Deck
 from alita_tui.view.lanes import lane_of
@@ -156,7 +156,7 @@ def _header(deck: Deck, card: Card, width: int) -> list[Drawn]:
     """Return the one line of a task's steps."""
     section = card.section
     assert section is not None
-    steps, did, time = section_told(deck, section)
+    steps, did, time = section_summary(deck, section)
     left: Line = ((" ", ""), ("▸ " if deck.folded(section) else "▾ ", "muted"), (steps, "observation"))
     room = width - width_of(left) - cell_len(time) - 5
     while len(did) > 1 and cell_len(", ".join(did)) > room:
@@ -268,7 +268,7 @@ def _note(row: TraceRow, width: int, opened: bool) -> list[Drawn]:
 def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
     """Return a step: one line, and its rows beneath it where it is opened."""
     rows = [deck.rows[at] for at in card.rows]
-    told = step_told(rows)
+    told = step_line(rows)
     failed = told.tone in ("bad", "warn")
     mark = "✗" if told.tone == "bad" else _STEP_GLYPHS.get(told.verb, "·")
     ink = told.tone if failed else _STEP_STYLES.get(told.verb, "action")

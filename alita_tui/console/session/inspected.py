@@ -9,7 +9,7 @@ from typing import Any
 from alita_tui.console.session.card_lines import BuildOf
 from alita_tui.console.widgets.sheet import BLANK, Row, fact, heading, say
 from alita_tui.spine.text import counted, one_line, reveal
-from alita_tui.view.card_words import duration, evidence, files_of, section_told, step_told
+from alita_tui.view.card_words import duration, evidence, files_of, section_summary, step_line
 from alita_tui.view.cards import Card, Deck, Section
 from alita_tui.view.model import SandboxRun, SessionView, TraceRow
 from alita_tui.view.statistics import dollars
@@ -116,7 +116,7 @@ def _plan(view: SessionView, deck: Deck, card: Card) -> list[Row]:
 
 def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
     row = deck.rows[section.task]
-    steps, did, time = section_told(deck, section)
+    steps, did, time = section_summary(deck, section)
     task = next((one for one in reversed(view.tasks) if one.task_id == row.span), None)
     rows = [*_text(str(row.detail or row.title)), BLANK, _when(row)]
     rows.append(fact("so far" if section.answered < 0 else "took", f"{steps}, {time}", width=_LABEL))
@@ -151,7 +151,7 @@ def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
         card = deck.cards[at]
         if card.kind not in ("step", "build"):
             continue
-        told = step_told([deck.rows[one] for one in card.rows])
+        told = step_line([deck.rows[one] for one in card.rows])
         if told.verb in ("Ran", "Read", "Build", "Web"):
             tone = told.tone if told.tone in ("bad", "warn") else "muted"
             said = ((f"{told.subject}", "strong"), (f"  {told.result}" if told.result else "", tone))
@@ -159,7 +159,7 @@ def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
     if files := files_of(deck, section):
         rows += [BLANK, *heading("Files")]
         rows += [Row(((str(file.title).removeprefix("File "), ""),)) for file in files]
-    steps, _did, time = section_told(deck, section)
+    steps, _did, time = section_summary(deck, section)
     rows += [BLANK, _when(row), fact("took", f"{steps}, {time}", width=_LABEL)]
     if row.meta:
         rows.append(fact("note", str(row.meta), width=_LABEL))
@@ -172,7 +172,7 @@ def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
 def _step(view: SessionView, deck: Deck, card: Card) -> tuple[str, str, list[Row]]:
     """Return a step: what came of it first, then what it was asked, then the run."""
     rows = [deck.rows[at] for at in card.rows]
-    told = step_told(rows)
+    told = step_line(rows)
     asked = next((row for row in rows if row.action), rows[0])
     found = [row for row in rows if row is not asked and row.kind in ("observation", "run", "file")]
     shown: list[Row] = []

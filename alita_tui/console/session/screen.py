@@ -49,7 +49,7 @@ from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
 from alita_tui.view.queries import pending
-from alita_tui.view.tasks import several
+from alita_tui.view.tasks import choosable_tasks
 
 if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
@@ -270,7 +270,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
 
     def action_next_lane(self) -> None:
         """Show only the next task's rows; after the last one all."""
-        tasks = several(self.view)
+        tasks = choosable_tasks(self.view)
         if not tasks and self._alone is None:
             self.notify("There is one task: all rows are its own.", markup=False)
             return

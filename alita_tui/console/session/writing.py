@@ -15,7 +15,7 @@ from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.queued import Queued
 from alita_tui.spine.commands import AnswerQuestion, Command, SubmitTask
 from alita_tui.spine.text import one_line
-from alita_tui.view.agents import addressed
+from alita_tui.view.agents import steer_from
 from alita_tui.view.model import SessionView
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Writing(Screen[None]):
             command = AnswerQuestion(question_id=view.question.question_id, text=text)
         elif view.busy or view.live.held:
             if not message.next_task:
-                text = (command := addressed(view.state, text, given.files)).text
+                text = (command := steer_from(view.state, text, given.files)).text
             self.query_one(Queued).add(text, view, task=message.next_task)
         if isinstance(command, SubmitTask) and not view.busy and not view.live.holds:
             self._expect(text)

@@ -21,7 +21,7 @@ from alita_tui.console.widgets.styled_text import cut
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
-from alita_tui.view.agents import Taken, by_agent, by_specialist
+from alita_tui.view.agents import AgentUsage, by_agent, by_specialist
 from alita_tui.view.model import ProviderView, SessionView
 from alita_tui.view.statistics import dollars
 
@@ -174,7 +174,7 @@ def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
     return found
 
 
-def _agents(taken: Sequence[Taken]) -> list[Row]:
+def _agents(taken: Sequence[AgentUsage]) -> list[Row]:
     room = min(max(len(one.name) for one in taken), 34)
     rows = []
     for one in taken:

@@ -1,4 +1,4 @@
-"""Batches on other machines with Dask: the messages, the authentication, how a scheduler and a worker are run.
+"""Batches on other machines with Dask: messages, authentication, and the scheduler and worker processes.
 
 Dask is an extra. Only `alita worker` and `alita tools map --engine tls://…` import it.
 """

@@ -1,4 +1,4 @@
-"""Addresses of a cluster: TLS or none, and no address that means every network."""
+"""Addresses of a cluster: always with TLS, and never one that means all networks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Address(NamedTuple):
 
     @property
     def bind(self) -> str:
-        """Return the host as Dask takes it to listen at. Raise UsageError for one that means every network."""
+        """The host in Dask's form for listening. Raises UsageError for a host that means all networks."""
         try:
             every = ip_address(self.host).is_unspecified
         except ValueError:
@@ -42,13 +42,20 @@ class Address(NamedTuple):
 
 
 def address(text: str) -> Address:
-    """Return the address of a scheduler. Raise UsageError."""
+    """Return the parsed address of a scheduler. Raises UsageError."""
     try:
-        read = urlsplit(text)
-        host, port = read.hostname or "", PORT if read.port is None else read.port
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", PORT if parts.port is None else parts.port
     except ValueError:
         host = ""
-    if not host or read.scheme != "tls" or read.path or read.query or read.fragment or "@" in read.netloc:
+    if (
+        not host
+        or parts.scheme != "tls"
+        or parts.path
+        or parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+    ):
         raise UsageError(
             f"{one_line(text, 80)} is not an address of a cluster.",
             hint="Write tls://HOST:PORT; nothing goes without TLS.",

@@ -1,7 +1,7 @@
-"""Who may be part of a cluster: an authority of its own, and a certificate for each machine.
+"""Membership of a cluster: it has its own certificate authority, which signs a certificate for each machine.
 
-Host names are in no certificate: machines of a cluster come and go, and Dask does not compare them. So a certificate
-is the whole proof, for each role; that is why an authority signs for one cluster and nothing else.
+Certificates hold no host names, because machines of a cluster come and go, and Dask does not compare the names. So the
+certificate alone proves membership, for every role; that is why an authority signs for one cluster only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MACHINE, _MACHINE_KEY = "machine.pem", "machine.key"
 
 
 class Credentials(Value, frozen=True):
-    """The files that a machine shows, and that it believes."""
+    """The files of a machine's certificate and key, and of the authority that it trusts."""
 
     authority: str
     certificate: str
@@ -35,7 +35,7 @@ class Credentials(Value, frozen=True):
 
 
 def credentials(folder: Path) -> Credentials:
-    """Return this machine's. Raise ConfigError if they are missing, open to others or over."""
+    """Return this machine's credentials. Raises ConfigError if they are missing, readable by others or expired."""
     from cryptography import x509
 
     files = [folder / name for name in (_AUTHORITY, _MACHINE, _MACHINE_KEY)]
@@ -61,45 +61,45 @@ def credentials(folder: Path) -> Credentials:
 
 
 def make_cluster(folder: Path) -> bool:
-    """Make an authority and this machine's certificate; if there is an authority, only a new certificate.
+    """Create an authority and this machine's certificate; if there is an authority, only a new certificate.
 
-    Return whether the authority is new. Raise StoreError, ConfigError.
+    Returns True if the authority is new. Raises StoreError, ConfigError.
     """
-    new = not (folder / _AUTHORITY_KEY).exists()
-    if new and (folder / _AUTHORITY).exists():
+    is_new = not (folder / _AUTHORITY_KEY).exists()
+    if is_new and (folder / _AUTHORITY).exists():
         raise ConfigError(
             f"{folder / _AUTHORITY} is the authority of another machine, whose key is not here.",
             hint="Make certificates there: alita worker --init --to FOLDER",
         )
     make_folder(folder)
-    if new or _ended(folder / _AUTHORITY):
+    if is_new or _has_expired(folder / _AUTHORITY):
         key = _new_key()
         name = f"alita cluster {os.urandom(4).hex()}"
-        made = certificate(name, key, None, days=AUTHORITY_DAYS)
+        authority = certificate(name, key, None, days=AUTHORITY_DAYS)
         _write(folder / _AUTHORITY_KEY, [_secret(key)])
-        _write(folder / _AUTHORITY, [pem(made).encode()])
-        new = True
-    _machine(folder, folder, "machine")
-    return new
+        _write(folder / _AUTHORITY, [pem(authority).encode()])
+        is_new = True
+    _write_machine(folder, folder, "machine")
+    return is_new
 
 
-def sign_for(folder: Path, to: Path) -> None:
-    """Write into an empty folder what another machine needs, which is not the authority's key.
+def sign_for(folder: Path, destination: Path) -> None:
+    """Write the credentials of another machine into an empty folder; the authority's key is not among them.
 
-    Raise StoreError, ConfigError.
+    Raises StoreError, ConfigError.
     """
     if not (folder / _AUTHORITY_KEY).exists():
         raise ConfigError(f"{folder} holds no authority.", hint="Make one with: alita worker --init")
     with suppress(OSError):
-        if any(to.iterdir()):
-            raise ConfigError(f"{to} is not empty.", hint="Name a new folder.")
-    make_folder(to)
-    to.chmod(0o700)
-    _write(to / _AUTHORITY, [(folder / _AUTHORITY).read_bytes()])
-    _machine(folder, to, to.name)
+        if any(destination.iterdir()):
+            raise ConfigError(f"{destination} is not empty.", hint="Name a new folder.")
+    make_folder(destination)
+    destination.chmod(0o700)
+    _write(destination / _AUTHORITY, [(folder / _AUTHORITY).read_bytes()])
+    _write_machine(folder, destination, destination.name)
 
 
-def _machine(folder: Path, to: Path, name: str) -> None:
+def _write_machine(folder: Path, destination: Path, name: str) -> None:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -111,12 +111,12 @@ def _machine(folder: Path, to: Path, name: str) -> None:
         raise StoreError(f"The authority in {folder} cannot be read: {error}.") from error
     assert isinstance(signing, EllipticCurvePrivateKey)
     key = _new_key()
-    made = certificate(name, key, (signer, signing), days=MACHINE_DAYS, any_end=True)
-    _write(to / _MACHINE_KEY, [_secret(key)])
-    _write(to / _MACHINE, [pem(made).encode()])
+    machine_certificate = certificate(name, key, (signer, signing), days=MACHINE_DAYS, any_peer=True)
+    _write(destination / _MACHINE_KEY, [_secret(key)])
+    _write(destination / _MACHINE, [pem(machine_certificate).encode()])
 
 
-def _ended(path: Path) -> bool:
+def _has_expired(path: Path) -> bool:
     from cryptography import x509
 
     try:

@@ -1,4 +1,4 @@
-"""The coordinator's end: batches handed to workers of a scheduler, each to one that has a lane free."""
+"""The coordinator's side: sends each batch to a worker with a free lane."""
 
 from __future__ import annotations
 
@@ -23,35 +23,39 @@ from alita_tui.mapping.rows import InputFile, Row
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.text import one_line
 
-_LOOK_SECONDS = 1.0
-"""How often it is asked which workers there are."""
-_DEAF_SECONDS = 30.0
-"""After which a scheduler that does not answer is gone."""
-_SILENT_SECONDS = 1800.0
-"""After which a worker that does not answer is asked no more; the first batch may have packages to install."""
+_POLL_SECONDS = 1.0
+"""Seconds between requests for the list of workers."""
+_SCHEDULER_SECONDS = 30.0
+"""Seconds after which a scheduler that does not answer counts as gone."""
+_ANSWER_SECONDS = 1800.0
+"""Seconds after which a worker that does not answer is no longer used; its first batch may install packages."""
 _PATIENCE_SECONDS = 60.0
-"""How long a map waits for a worker if there is none."""
+"""Seconds that a map waits for a worker if there is none."""
 
 
 @asynccontextmanager
 async def connected(
-    where: Address, shown: Credentials, tool: str, given: InputFile
+    address: Address, machine_credentials: Credentials, tool: str, inputs: InputFile
 ) -> AsyncIterator[ClusterEngine]:
-    """Connect to a scheduler for one map. Raise SandboxUnavailable."""
-    security = harden(shown)
+    """Connect to a scheduler for one map. Raises SandboxUnavailable."""
+    security = harden(machine_credentials)
     client = Client(
-        str(where), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita"
+        str(address), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita"
     )
-    for kind in ("event", "restart", "error"):  # nothing that a scheduler could have printed or thrown here
-        client._stream_handlers[kind] = _unheard
+    for message in (
+        "event",
+        "restart",
+        "error",
+    ):  # nothing that a scheduler could have printed or thrown here
+        client._stream_handlers[message] = _ignore
     try:
         await client
     except (OSError, TimeoutError) as error:
         raise SandboxUnavailable(
-            f"No scheduler lets this machine in at {where}: {one_line(str(error), 200)}.",
+            f"No scheduler lets this machine in at {address}: {one_line(str(error), 200)}.",
             hint="Does `alita worker --scheduler` run there, and are the certificates of both from one authority?",
         ) from error
-    engine = ClusterEngine(client, where, tool, given)
+    engine = ClusterEngine(client, address, tool, inputs)
     await engine.take_stock()
     looking = asyncio.create_task(engine.look())
     try:
@@ -64,7 +68,7 @@ async def connected(
 
 
 class _Worker:
-    """A worker as the coordinator sees it."""
+    """What the coordinator knows about a worker."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -74,13 +78,13 @@ class _Worker:
 
 
 class ClusterEngine:
-    """An engine: workers of a scheduler. Dask places nothing itself, so each batch is where it is known to be."""
+    """An engine that uses the workers of a scheduler. It chooses the worker of each batch itself, not Dask."""
 
-    def __init__(self, client: Client, where: Address, tool: str, given: InputFile) -> None:
+    def __init__(self, client: Client, address: Address, tool: str, inputs: InputFile) -> None:
         self._client = client
-        self._where = where
+        self._where = address
         self._tool = tool
-        self._given = given
+        self._given = inputs
         self._job = uuid4().hex
         self._orders = count()
         self._workers: dict[str, _Worker] = {}
@@ -89,50 +93,50 @@ class ClusterEngine:
 
     @property
     def lanes(self) -> int:
-        """Return how many batches the workers take; at least one, so that one waits for the first worker."""
+        """The number of batches that the workers run at once; at least 1, so that one waits for the first worker."""
         return max(1, sum(worker.threads for worker in self._workers.values() if not worker.refused))
 
     async def look(self) -> None:
-        """Keep up which workers there are, until it is cancelled or the scheduler is gone."""
+        """Keep the list of workers current, until this is cancelled or the scheduler is gone."""
         try:
             while not self._ended:
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
                 await self.take_stock()
-        finally:  # nothing may wait for a connection that is no longer served
+        finally:  # nothing may wait any longer for a connection that nobody serves
             self._ended = self._ended or f"The scheduler at {self._where} is gone."
             await self._know({})
 
     async def take_stock(self) -> None:
-        """See which workers there are now."""
+        """Update the list of workers."""
         await self._know(await self._there())
 
-    async def _know(self, there: Mapping[str, int]) -> None:
+    async def _know(self, lanes_by_worker: Mapping[str, int]) -> None:
         async with self._changed:
-            for name in set(self._workers) - set(there):
+            for name in set(self._workers) - set(lanes_by_worker):
                 self._workers.pop(name).gone.set()
-            for name in set(there) - set(self._workers):
-                self._workers[name] = _Worker(there[name])
+            for name in set(lanes_by_worker) - set(self._workers):
+                self._workers[name] = _Worker(lanes_by_worker[name])
             self._changed.notify_all()
 
     async def _there(self) -> dict[str, int]:
-        """Return the workers that there are with their lanes; none where the scheduler is gone."""
+        """Return the number of lanes of each worker; empty if the scheduler is gone."""
         try:
-            async with asyncio.timeout(_DEAF_SECONDS):
-                there: dict[str, int] = await self._client.nthreads()
-                return there
+            async with asyncio.timeout(_SCHEDULER_SECONDS):
+                lanes_by_worker: dict[str, int] = await self._client.nthreads()
+                return lanes_by_worker
         except Exception:  # noqa: BLE001  # a client that is closing has many
             self._ended = f"The scheduler at {self._where} is gone."
             return {}
 
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
-        """Run rows on one worker after the other. Raise Lost, SandboxUnavailable, UsageError."""
+        """Run rows, in one or more orders. Raises Lost, SandboxUnavailable, UsageError."""
         outcomes: list[Outcome] = []
         while len(outcomes) < len(rows):
             outcomes += await self._some(rows[len(outcomes) :])
         return outcomes
 
     async def _some(self, rows: Sequence[Row]) -> tuple[Outcome, ...]:
-        """Run the first of these rows. Raise Lost, SandboxUnavailable, UsageError."""
+        """Run the first of these rows, as many as fit into an order. Raises Lost, SandboxUnavailable, UsageError."""
         try:
             order = await asyncio.to_thread(ordered, self._tool, self._given, rows)
         except OSError as error:
@@ -152,7 +156,7 @@ class ClusterEngine:
             worker.refused = answer.refused
 
     async def _free(self) -> tuple[str, _Worker]:
-        """Return a worker with a free lane for a batch. Raise SandboxUnavailable if no worker can run it."""
+        """Return a worker with a free lane for a batch. Raises SandboxUnavailable if no worker can run it."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS) as patience, self._changed:
                 while True:
@@ -183,15 +187,17 @@ class ClusterEngine:
         return "No worker can run it. " + " | ".join(reason for reason, _ in refusals.most_common(3))
 
     async def _asked(self, name: str, worker: _Worker, order: Order, rows: Sequence[Row]) -> Answer:
-        """Return a worker's answer; anything invalid counts as a refusal. Raise Lost."""
+        """Return a worker's answer; an invalid answer counts as a refusal. Raises Lost."""
         future = self._client.submit(
             batch, encoded(order), key=f"alita-{self._job}-{next(self._orders)}", pure=False, retries=0,
             workers=[name], allow_other_workers=False,
         )  # fmt: skip
         answered = asyncio.ensure_future(_result(future))
-        gone = asyncio.ensure_future(worker.gone.wait())
+        worker_gone = asyncio.ensure_future(worker.gone.wait())
         try:
-            await asyncio.wait((answered, gone), timeout=_SILENT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                (answered, worker_gone), timeout=_ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
             if not answered.done():
                 worker.refused = "It does not answer."
                 raise Lost(f"the worker {name} went away")
@@ -208,11 +214,11 @@ class ClusterEngine:
                 return Answer(refused=one_line(f"{type(error).__name__}: {error}", 500))
         finally:
             answered.cancel()
-            gone.cancel()
+            worker_gone.cancel()
             future.release()
 
 
-def _unheard(**_: object) -> None:
+def _ignore(**_: object) -> None:
     """Do nothing."""
 
 

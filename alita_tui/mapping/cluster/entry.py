@@ -1,4 +1,4 @@
-"""The one function that a coordinator can have run on a worker."""
+"""The only function that a coordinator can run on a worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _answering: list[Answering] = []
 
 
 def install(answering: Answering) -> None:
-    """Set what this process answers orders with."""
+    """Set the function with which this process answers orders."""
     _answering[:] = [answering]
 
 

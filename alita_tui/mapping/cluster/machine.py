@@ -1,4 +1,4 @@
-"""A machine of a cluster: its scheduler, or one of its workers."""
+"""Runs a machine of a cluster: the scheduler, or a worker."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Say = Callable[[str], None]
 
 
 class Answers(Protocol):
-    """What a worker needs of alita."""
+    """Answers the orders that a worker receives."""
 
     async def prepare(self) -> None:
-        """Make ready. Raise SandboxUnavailable."""
+        """Prepare for orders. Raises SandboxUnavailable."""
 
     async def answer(self, text: object) -> str:
-        """Return the answer to an order; never raise."""
+        """Return the answer to an order; never raises."""
 
     async def close(self) -> None:
         """End what runs."""
@@ -68,7 +68,7 @@ _WORKER = frozenset({"identity", "connection_stream", "get_data", "ping", "termi
 _WORKER_STREAMS = frozenset(
     {"close", "compute-task", "free-keys", "remove-replicas", "worker-status-change", "remove-worker"}
 )
-"""The parts of Dask that batches need; all others are disabled."""
+"""The operations of Dask that batches need; all others are removed."""
 
 
 class _Scheduler(Scheduler):  # type: ignore[misc]  # an extra has no types here
@@ -85,18 +85,23 @@ class _Worker(Worker):  # type: ignore[misc]  # an extra has no types here
         """Listen nowhere."""
 
 
-async def schedule(at: Address, credentials: Credentials, say: Say) -> None:
-    """Be the scheduler at an address until a signal ends it. Raise UsageError."""
+async def schedule(address: Address, credentials: Credentials, say: Say) -> None:
+    """Run the scheduler at an address until a signal ends it. Raises UsageError."""
     security = harden(credentials)
     try:
         scheduler = _Scheduler(
-            host=at.bind, port=at.port, protocol="tls://", security=security, dashboard=False, extensions={}
+            host=address.bind,
+            port=address.port,
+            protocol="tls://",
+            security=security,
+            dashboard=False,
+            extensions={},
         )
         keep_only(scheduler, _SCHEDULER, _SCHEDULER_STREAMS)
         await scheduler
     except (OSError, RuntimeError) as error:
-        why = error.__cause__ or error
-        raise UsageError(f"{at} cannot be listened at: {one_line(str(why), 200)}.") from error
+        cause = error.__cause__ or error
+        raise UsageError(f"{address} cannot be listened at: {one_line(str(cause), 200)}.") from error
     try:
         say(f"The scheduler listens at {scheduler.address}")
         await _ended(scheduler)
@@ -107,24 +112,24 @@ async def schedule(at: Address, credentials: Credentials, say: Say) -> None:
 async def work(
     scheduler: Address, credentials: Credentials, bind: str, lanes: int, answers: Answers, say: Say
 ) -> None:
-    """Be a worker of a scheduler until a signal or the scheduler ends it. Raise UsageError, SandboxUnavailable."""
-    here = Address(bind or get_ip(scheduler.host, scheduler.port), 0)
+    """Run a worker of a scheduler until a signal or the scheduler ends it. Raises UsageError, SandboxUnavailable."""
+    own_address = Address(bind or get_ip(scheduler.host, scheduler.port), 0)
     security = harden(credentials)
     entry.install(answers.answer)
     try:
         await answers.prepare()
         with tempfile.TemporaryDirectory(prefix="alita-worker-") as scratch:
             worker = _Worker(
-                str(scheduler), nthreads=lanes, host=here.bind, protocol="tls://", security=security, dashboard=False,
-                extensions={}, memory_limit=0, local_directory=scratch,
+                str(scheduler), nthreads=lanes, host=own_address.bind, protocol="tls://", security=security,
+                dashboard=False, extensions={}, memory_limit=0, local_directory=scratch,
             )  # fmt: skip
             keep_only(worker, _WORKER, _WORKER_STREAMS)
             try:
                 await worker
             except (OSError, RuntimeError) as error:
-                why = one_line(str(error.__cause__ or error), 200)
+                reason = one_line(str(error.__cause__ or error), 200)
                 raise SandboxUnavailable(
-                    f"No scheduler lets this worker in at {scheduler}: {why}.",
+                    f"No scheduler lets this worker in at {scheduler}: {reason}.",
                     hint="Does it run, and are the certificates of both from one authority?",
                 ) from error
             try:

@@ -1,4 +1,4 @@
-"""What travels between a coordinator and its workers: JSON that names a tool and rows by reference, and JSON back."""
+"""The messages between a coordinator and its workers: orders and answers in JSON. An order names tool and rows."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
 
 PIECE_BYTES = 16 << 20
-"""Of the file of inputs that one order covers, unless a single row is longer."""
+"""Most bytes of the file of inputs that one order covers, unless a single row is longer."""
 ANSWER_BYTES = 64 << 20
-"""Of an answer; a worker sends what it has well before."""
+"""Largest answer in bytes; a worker sends an answer well before it gets that large."""
 
 
 class BadAnswer(AlitaError):
@@ -29,33 +29,33 @@ class BadAnswer(AlitaError):
 
 
 class Order(Value, frozen=True):
-    """Some rows of a file for a tool. No code and no value travels with it."""
+    """Rows of a file for a tool to run. It holds no code and no values of the rows."""
 
     tool: str
     """Digest of the approved build."""
     file: str
     """Path of the inputs, the same on every machine."""
     header: int
-    """Bytes at the beginning of the file that say how its rows are read."""
+    """Length in bytes of the file's header."""
     start: int
     end: int
     sha256: str
-    """Of the header and of these bytes; for Parquet, of the calls as JSON."""
+    """Digest of the header and of the bytes from `start` to `end`; for Parquet, of the calls as JSON."""
     first: int
     """Number of the first row."""
     rows: int
-    """How many of the rows there are calls."""
+    """Number of rows in these bytes that are calls."""
 
 
 class Answer(Value, frozen=True):
     """The answer to an order."""
 
     outcomes: tuple[Outcome, ...] = ()
-    """Of its first rows; the coordinator asks again for the others."""
+    """Outcomes of the order's first rows; the coordinator orders the others again."""
     lost: str = ""
     """How the sandbox was lost while a row ran."""
     refused: str = ""
-    """Why this worker runs none of them."""
+    """Why this worker runs none of the rows."""
 
 
 class Piece(Value, frozen=True):
@@ -66,48 +66,48 @@ class Piece(Value, frozen=True):
 
     @property
     def sha256(self) -> str:
-        """Return the digest of both."""
+        """The digest of both."""
         return sha256(self.header + self.rows).hexdigest()
 
 
-def ordered(tool: str, given: InputFile, rows: Sequence[Row]) -> Order:
-    """Return the order for the first of these rows, as many as fit into a piece. Blocks. Raise OSError."""
-    taken = [row for row in rows if row.end - rows[0].start <= PIECE_BYTES] or list(rows[:1])
-    start, end = taken[0].start, taken[-1].end
-    if is_parquet(Path(given.path)):
+def ordered(tool: str, inputs: InputFile, rows: Sequence[Row]) -> Order:
+    """Return the order for the first of these rows, as many as fit into `PIECE_BYTES`. Blocks. Raises OSError."""
+    covered = [row for row in rows if row.end - rows[0].start <= PIECE_BYTES] or list(rows[:1])
+    start, end = covered[0].start, covered[-1].end
+    if is_parquet(Path(inputs.path)):
         return Order(
-            tool=tool, file=str(Path(given.path).absolute()), header=0, start=start, end=end,
-            sha256=calls_digest(taken), first=taken[0].number, rows=len(taken),
+            tool=tool, file=str(Path(inputs.path).absolute()), header=0, start=start, end=end,
+            sha256=calls_digest(covered), first=covered[0].number, rows=len(covered),
         )  # fmt: skip
-    with Path(given.path).open("rb") as file:
-        header = file.read(given.header)
+    with Path(inputs.path).open("rb") as file:
+        header = file.read(inputs.header)
         file.seek(start)
         piece = Piece(header=header, rows=file.read(end - start))
     return Order(
-        tool=tool, file=str(Path(given.path).absolute()), header=given.header, start=start, end=end,
-        sha256=piece.sha256, first=taken[0].number, rows=len(taken),
+        tool=tool, file=str(Path(inputs.path).absolute()), header=inputs.header, start=start, end=end,
+        sha256=piece.sha256, first=covered[0].number, rows=len(covered),
     )  # fmt: skip
 
 
 def calls_digest(rows: Sequence[Row]) -> str:
-    """Return the digest of calls: bytes of a Parquet file are not its rows."""
+    """Return the digest of calls, which an order of a Parquet file uses instead of the file's bytes."""
     return sha256(json.dumps([[row.number, row.arguments] for row in rows]).encode()).hexdigest()
 
 
 def parquet_calls(file: BinaryIO, schema: Json, order: Order) -> list[Row]:
-    """Return the calls of a Parquet file that an order refers to, no more than it says. Raise UsageError."""
+    """Return the calls of a Parquet file that an order refers to, at most `order.rows`. Raises UsageError."""
     with closing(parquet_rows(file, schema, order.first)) as rows:
         within = takewhile(lambda row: row.end <= order.end - order.start, rows)
         return list(islice((row for row in within if not row.problem), order.rows))
 
 
-def encoded(what: Order | Answer) -> str:
-    """Return an order or an answer as it travels."""
-    return msgspec.json.encode(what).decode()
+def encoded(message: Order | Answer) -> str:
+    """Return an order or an answer as JSON."""
+    return msgspec.json.encode(message).decode()
 
 
 def read_order(text: object) -> Order:
-    """Return what a coordinator asks for. Raise ValueError."""
+    """Return a coordinator's order. Raises ValueError."""
     if not isinstance(text, str) or len(text) > 1 << 16:
         raise ValueError("it is not an order")
     order = msgspec.json.decode(text, type=ready(Order), strict=True)
@@ -117,7 +117,7 @@ def read_order(text: object) -> Order:
 
 
 def read_answer(text: object, rows: Sequence[Row]) -> Answer:
-    """Return a worker's answer about these rows. Raise BadAnswer."""
+    """Return a worker's answer about these rows. Raises BadAnswer."""
     if not isinstance(text, str) or len(text) > ANSWER_BYTES:
         raise BadAnswer("What came back is not text, or too long.")
     try:
@@ -130,7 +130,7 @@ def read_answer(text: object, rows: Sequence[Row]) -> Answer:
     numbers = [outcome.row for outcome in answer.outcomes]
     if not numbers or numbers != [row.number for row in rows[: len(numbers)]]:
         raise BadAnswer("What came back is not about the rows that were sent.")
-    # A failure is stored with our own copy of the row's arguments, not with the worker's.
+    # A failure is stored with the coordinator's copy of the row's arguments, not with the worker's.
     outcomes = tuple(
         Outcome(row=outcome.row, reason=one_line(outcome.reason, 2_000), arguments=row.arguments)
         if outcome.reason

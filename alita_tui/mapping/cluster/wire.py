@@ -1,8 +1,8 @@
-"""Dask's wire as alita lets it be: mutual TLS, few operations, and an unpickler that knows a few names.
+"""Restricts Dask's protocol: mutual TLS, few operations, and an unpickler that accepts a few names.
 
-Dask sends pickles, and whoever may connect could send any. TLS decides who may connect. The rest is a second wall: what
-is not needed for batches is refused, before anything that came is looked up. It replaces parts of Dask that are not
-documented, so the extra pins the version.
+Dask sends pickles, and anyone who can connect could send any pickle. TLS decides who can connect. The other two are a
+second defence: what batches do not need is refused before any received name is looked up. They replace undocumented
+parts of Dask, so the extra pins its version.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KNOWN_NAMES = frozenset(
         ("dask._task_spec", "Task"),
     }
 )
-"""What a pickle may name. Our entry point is the only one of these that does anything."""
+"""The names that a pickle may contain. Only the first, alita's entry point, has an effect."""
 
 _SETTINGS = {
     "distributed.comm.require-encryption": True,
@@ -55,57 +55,59 @@ _UNPICKLING = (
     "distributed.protocol.pickle", "distributed.client", "distributed.scheduler", "distributed.shuffle._core",
     "distributed.shuffle._pickle",
 )  # fmt: skip
-"""Modules of Dask that use the standard library's `pickle`; all others use the first of these."""
+"""Modules of Dask that use the standard library's `pickle`; other modules unpickle through the first of these."""
 
 
-class _Narrow(pickle.Unpickler):
-    """Looks up a few names, and refuses all others."""
+class _RestrictedUnpickler(pickle.Unpickler):
+    """Accepts a few names and refuses all others."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what a pickle names. Raise UnpicklingError."""
+        """Return the object that a name in a pickle refers to. Raises UnpicklingError."""
         if (module, name) not in KNOWN_NAMES:
             raise pickle.UnpicklingError(f"{module[:60]}.{name[:60]} is not accepted here")
         return super().find_class(module, name)
 
 
 def _loads(data: Any, *, buffers: Any = ()) -> Any:
-    return _Narrow(io.BytesIO(data), buffers=buffers).load()
+    return _RestrictedUnpickler(io.BytesIO(data), buffers=buffers).load()
 
 
 def _load(file: Any, *, buffers: Any = ()) -> Any:
-    return _Narrow(file, buffers=buffers).load()
+    return _RestrictedUnpickler(file, buffers=buffers).load()
 
 
-_NARROW = SimpleNamespace(**{**vars(pickle), "Unpickler": _Narrow, "loads": _loads, "load": _load})
+_RESTRICTED_PICKLE = SimpleNamespace(
+    **{**vars(pickle), "Unpickler": _RestrictedUnpickler, "loads": _loads, "load": _load}
+)
 
 
 def harden(credentials: Credentials) -> Security:
-    """Change Dask in this process, and return what it shows and asks of others."""
+    """Restrict Dask in this process; return the security settings for its connections."""
     dask.config.set(_SETTINGS)
     for name in _UNPICKLING:
-        import_module(name).pickle = _NARROW  # type: ignore[attr-defined]
+        import_module(name).pickle = _RESTRICTED_PICKLE  # type: ignore[attr-defined]
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    shown = {
-        f"tls_{role}_{what}": path
+    certificates = {
+        f"tls_{role}_{part}": path
         for role in ("client", "scheduler", "worker")
-        for what, path in (("cert", credentials.certificate), ("key", credentials.key))
+        for part, path in (("cert", credentials.certificate), ("key", credentials.key))
     }
-    return Security(require_encryption=True, tls_ca_file=credentials.authority, **shown)
+    return Security(require_encryption=True, tls_ca_file=credentials.authority, **certificates)
 
 
 def keep_only(server: Any, operations: frozenset[str], streamed: frozenset[str]) -> None:
-    """Take every operation from a server that is not needed for batches."""
+    """Remove all operations of a server except these."""
     for name in [name for name in server.handlers if name not in operations]:
         del server.handlers[name]
     for name in [name for name in server.stream_handlers if name not in streamed]:
         del server.stream_handlers[name]
-    for name in _UNHEARD:
-        server.stream_handlers[name] = _unheard
+    for name in _IGNORED:
+        server.stream_handlers[name] = _ignore
 
 
-_UNHEARD = ("log-event", "subscribe-topic", "unsubscribe-topic")
-"""Messages of machines about themselves, some with text for a terminal; all are ignored."""
+_IGNORED = ("log-event", "subscribe-topic", "unsubscribe-topic")
+"""Messages of machines about themselves, some with text for a terminal; they are ignored."""
 
 
-def _unheard(**_: object) -> None:
+def _ignore(**_: object) -> None:
     """Do nothing."""

@@ -1,4 +1,4 @@
-"""A tool to hand over: what goes with its code, and whether it runs without alita. Pure."""
+"""A tool to export: what goes with its code, and whether it runs without alita. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _OPTIONAL = re.compile(rf"""environ\.get\(\s*['"]{BROKER}['"]|getenv\(\s*['"]{BR
 """Matches code that looks for alita's broker and works without it."""
 
 
-class Handed(Value, frozen=True):
-    """A tool with the facts its receiver needs. All texts are redacted."""
+class PortableTool(Value, frozen=True):
+    """A tool with the facts that its recipient needs. All texts are redacted."""
 
     record: ToolRecord
     manifest: Json
-    """What `<name>.mcp.json` holds."""
+    """The content of `<name>.mcp.json`."""
     needs: tuple[str, ...] = ()
     """Needs that it has met, newest first."""
     reliability: str = ""
@@ -32,40 +32,40 @@ class Handed(Value, frozen=True):
 
     @property
     def example(self) -> Example | None:
-        """A call that its own tests make."""
+        """A call from its own tests."""
         return example_in_tests(self.record.draft)
 
     @property
     def may(self) -> tuple[str, ...]:
-        """What it was granted here, in words."""
+        """What it was granted in this library, in words."""
         return phrases(self.record.granted)
 
 
 def check_portable(record: ToolRecord) -> None:
-    """Raise UsageError for a tool that nothing but alita can run."""
-    draft, wants = record.draft, record.draft.capabilities
+    """Raise UsageError for a tool that only alita can run."""
+    draft, capabilities = record.draft, record.draft.capabilities
     name = draft.name
     if record.origin == "remote":
         raise UsageError(
             f"{name} is a tool of a server, which cannot be handed on.",
             hint="Whoever wants it adds the server: alita mcp add",
         )
-    if wants.tools:
+    if capabilities.tools:
         raise UsageError(
             f"{name} calls other tools, and only alita carries such calls.",
             hint="Hand on those tools, its recipe as a skill, or all of them as a pack for another alita.",
         )
-    if wants.model_calls:
+    if capabilities.model_calls:
         raise UsageError(
             f"{name} asks a model, and only alita carries such calls.",
             hint=f"Hand it on as a pack: alita tools export FILE {name}",
         )
-    if wants.browser:
+    if capabilities.browser:
         raise UsageError(
             f"{name} drives the browser of alita's sandbox.",
             hint=f"Hand it on as a pack: alita tools export FILE {name}",
         )
-    if wants.workspace != "none" and not _OPTIONAL.search(draft.code):
+    if capabilities.workspace != "none" and not _OPTIONAL.search(draft.code):
         raise UsageError(
             f"{name} reaches its files through alita alone.",
             hint=f"Hand it on as a pack: alita tools export FILE {name}",

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.mcp_box.handing.portable import Handed
+from alita_tui.mcp_box.handing.portable import PortableTool
 from alita_tui.mcp_box.handing.skill import skill_name
 from alita_tui.mcp_box.serve.descriptors import described, gives_object
 from alita_tui.runtimes.languages import runtime_of
@@ -25,7 +25,7 @@ _STAND_INS = re.compile(r"(?m)^\s*(?:import|from)\s+(?:hosts|workspace)\b")
 
 
 def server_name(name: str) -> str:
-    """Return a name in a package's spelling. Raise UsageError if no valid name comes of it."""
+    """Return a name as a package spells it. Raises UsageError if that gives no valid name."""
     package_name = skill_name(name)
     if not _NAME.fullmatch(package_name):
         raise UsageError(
@@ -34,10 +34,10 @@ def server_name(name: str) -> str:
     return package_name
 
 
-def server_files(name: str, tools: Sequence[Handed], limits: Limits, sdk: str) -> dict[str, bytes]:
+def server_files(name: str, tools: Sequence[PortableTool], limits: Limits, sdk: str) -> dict[str, bytes]:
     """Return the files of a server by path, except for its lock.
 
-    `sdk` is the version of the protocol's SDK to pin. Raise UsageError for tools that cannot share a server.
+    `sdk` is the version of the protocol's SDK to pin. Raises UsageError for tools that cannot share a server.
     """
     if unsupported := next((tool for tool in tools if tool.record.draft.language != "python"), None):
         raise UsageError(
@@ -70,48 +70,51 @@ def _template(name: str) -> str:
     return files("alita_tui.mcp_box.handing.template").joinpath(name).read_text("utf-8")
 
 
-def _facts(name: str, tools: Sequence[Handed], limits: Limits) -> str:
-    listed = []
+def _facts(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:
+    tools_facts = []
     for tool in tools:
-        draft, known = tool.record.draft, tool.example
+        draft, example = tool.record.draft, tool.example
         descriptor = described(tool.record)
         descriptor["inputSchema"] = {"type": "object", **draft.input_schema}
         if not draft.output_schema:
             descriptor.pop("outputSchema", None)
-        listed.append({
+        tools_facts.append({
             "descriptor": descriptor, "script": f"{tool.name}.py", "takes": draft.input_schema,
             "wrapped": bool(draft.output_schema) and not gives_object(draft.output_schema),
             "secrets": list(secret_names(tool.record.granted)),
-            "example": None if known is None else {"arguments": known.arguments, "result": known.result},
+            "example": None if example is None else {"arguments": example.arguments, "result": example.result},
         })  # fmt: skip
     return _pretty(
-        {"name": name, "version": _version(tools), "limits": msgspec.structs.asdict(limits), "tools": listed}
+        {
+            "name": name,
+            "version": _version(tools),
+            "limits": msgspec.structs.asdict(limits),
+            "tools": tools_facts,
+        }
     )
 
 
-def _version(tools: Sequence[Handed]) -> str:
+def _version(tools: Sequence[PortableTool]) -> str:
     return f"1.{max(tool.record.version for tool in tools)}.0"
 
 
-def _pins(tools: Sequence[Handed]) -> list[str]:
-    """Return the packages that the tools were approved with. Raise UsageError if two tools pin different versions."""
+def _pins(tools: Sequence[PortableTool]) -> list[str]:
+    """Return the packages that the tools were approved with. Raises UsageError if two tools pin different versions."""
     pins: dict[str, tuple[str, str]] = {}
     for tool in tools:
         for package in tool.record.lock.packages:
-            version, by = pins.setdefault(package.name, (package.version, tool.name))
+            version, pinned_by = pins.setdefault(package.name, (package.version, tool.name))
             if version != package.version:
                 raise UsageError(
-                    f"{by} was approved with {package.name} {version}, {tool.name} with {package.version}: "
+                    f"{pinned_by} was approved with {package.name} {version}, {tool.name} with {package.version}: "
                     "one server cannot have both.",
                     hint="Export them as two servers.",
                 )
     return [f"{name}=={version}" for name, (version, _) in sorted(pins.items())]
 
 
-def _project(name: str, package: str, tools: Sequence[Handed], sdk: str) -> str:
-    described_as = one_line(
-        f"Tools over MCP: {'; '.join(tool.record.draft.description for tool in tools)}", 400
-    )
+def _project(name: str, package: str, tools: Sequence[PortableTool], sdk: str) -> str:
+    summary = one_line(f"Tools over MCP: {'; '.join(tool.record.draft.description for tool in tools)}", 400)
     pins = "".join(f"  {json.dumps(pin)},\n" for pin in (f"mcp=={sdk}", *_pins(tools)))
     return f"""[build-system]
 requires = ["uv_build>=0.9,<1"]
@@ -120,7 +123,7 @@ build-backend = "uv_build"
 [project]
 name = "{name}"
 version = "{_version(tools)}"
-description = {json.dumps(described_as, ensure_ascii=False)}
+description = {json.dumps(summary, ensure_ascii=False)}
 readme = "README.md"
 requires-python = ">=3.11"
 dependencies = [
@@ -138,13 +141,13 @@ pythonpath = ["src/{package}/tools"]
 """
 
 
-def _run_options(tools: Sequence[Handed], limits: Limits) -> str:
-    """Return the options by which Podman enforces the limits that the tools were approved under."""
-    outside = any(host_grants(tool.record.granted) for tool in tools)
+def _run_options(tools: Sequence[PortableTool], limits: Limits) -> str:
+    """Return the options with which Podman enforces the limits under which the tools were approved."""
+    reaches_hosts = any(host_grants(tool.record.granted) for tool in tools)
     memory = (limits.memory_bytes + limits.scratch_bytes + (128 << 20)) >> 20
     secrets = sorted({name for tool in tools for name in secret_names(tool.record.granted)})
     return " ".join((
-        "--rm -i", *(() if outside else ("--network=none",)), "--read-only --cap-drop=all",
+        "--rm -i", *(() if reaches_hosts else ("--network=none",)), "--read-only --cap-drop=all",
         "--security-opt=no-new-privileges",
         f"--memory={memory}m --memory-swap={memory}m --pids-limit={limits.processes + 16}",
         f"--tmpfs=/tmp:rw,nosuid,nodev,noexec,size={limits.scratch_bytes >> 20}m",
@@ -152,7 +155,7 @@ def _run_options(tools: Sequence[Handed], limits: Limits) -> str:
     ))  # fmt: skip
 
 
-def _containerfile(name: str, tools: Sequence[Handed], limits: Limits) -> str:
+def _containerfile(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:
     return f"""FROM docker.io/library/python:3.11-slim
 COPY --from=ghcr.io/astral-sh/uv:0.13 /uv /usr/local/bin/uv
 WORKDIR /server
@@ -166,7 +169,7 @@ LABEL run="podman run {_run_options(tools, limits)} IMAGE"
 """
 
 
-def _readme(name: str, tools: Sequence[Handed], limits: Limits) -> str:
+def _readme(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:
     config = _pretty({"mcpServers": {name: {"command": "uvx", "args": ["--from", f"/path/to/{name}", name]}}})
     lines = [
         f"# {name}", "", "A server of the Model Context Protocol on stdin and stdout, for these tools:", "",
@@ -187,15 +190,15 @@ def _readme(name: str, tools: Sequence[Handed], limits: Limits) -> str:
         lines += [f"Secrets are read from the environment: {', '.join(secrets)}.", ""]
     lines += ["## Where they come from", ""]
     for tool in tools:
-        when = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
+        date = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
         lines.append(
-            f"- `{tool.name}` v{tool.record.version}, written and tested in alita, approved by a person{when}; SHA-256 "
+            f"- `{tool.name}` v{tool.record.version}, written and tested in alita, approved by a person{date}; SHA-256 "
             f"of the approved build `{tool.record.digest}`."
         )
-    if apart := [tool.name for tool in tools if _STAND_INS.search(tool.record.draft.tests)]:
+    if sandbox_only := [tool.name for tool in tools if _STAND_INS.search(tool.record.draft.tests)]:
         lines += [
             "",
-            f"The tests of {', '.join(apart)} are in `tests/in_alita`: they need what alita's sandbox stands in with.",
+            f"The tests of {', '.join(sandbox_only)} are in `tests/in_alita`: they need stand-ins of alita's sandbox.",
         ]
     return "\n".join(lines) + "\n"
 

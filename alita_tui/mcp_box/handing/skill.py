@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, LockedPackage
-from alita_tui.mcp_box.handing.portable import Handed
+from alita_tui.mcp_box.handing.portable import PortableTool
 from alita_tui.mcp_box.skills.format import LONGEST_DESCRIPTION, LONGEST_NAME
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.requirements import NPM
@@ -21,28 +21,28 @@ _LONGEST_NEED = 160
 
 
 def skill_name(name: str) -> str:
-    """Return a name in the format's spelling: lower case, with single hyphens between words."""
+    """Return a name as the format spells it: lower case, with single hyphens between words."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
 
 
-def tool_skill(tool: Handed) -> dict[str, bytes]:
+def tool_skill(tool: PortableTool) -> dict[str, bytes]:
     """Return the files of a skill whose script is a tool, by path."""
     name, description = skill_name(tool.name), tool.record.draft.description
     body = [
         f"# {tool.name}",
         "",
         one_line(description, 1000),
-        *_when(tool.needs),
-        *_call(tool),
-        *_limits((tool,)),
-        *_provenance((tool,)),
+        *_needs_section(tool.needs),
+        *_call_section(tool),
+        *_grants_section((tool,)),
+        *_provenance_section((tool,)),
     ]
     head = _head(name, _with_needs(description, tool.needs), (tool,))
     return _encoded({"SKILL.md": f"{head}\n{_joined(body)}", **_files(tool)})
 
 
 def recipe_skill(
-    name: str, request: str, steps: Sequence[tuple[str, str]], tools: Sequence[Handed]
+    name: str, request: str, steps: Sequence[tuple[str, str]], tools: Sequence[PortableTool]
 ) -> dict[str, bytes]:
     """Return the files of a skill whose steps are calls of tools.
 
@@ -50,12 +50,12 @@ def recipe_skill(
     """
     by_name = {tool.name: tool for tool in tools}
     task = one_line(request, 300)
-    called = ", then ".join(dict.fromkeys(f"`{step}`" for step, _ in steps))
+    tool_names = ", then ".join(dict.fromkeys(f"`{step}`" for step, _ in steps))
     description = f"Answers tasks like “{task}” in {len(steps)} steps, each a script."
     body = [
         f"# {name}",
         "",
-        f"Steps that answered “{task}”: {called}. Words in capitals are what the task gives; `s1` is the result",
+        f"Steps that answered “{task}”: {tool_names}. Words in capitals are what the task gives; `s1` is the result",
         "of step 1, and `s1/rows` its field `rows`.",
         "",
         "## Steps",
@@ -66,14 +66,14 @@ def recipe_skill(
         ),
     ]
     for tool in by_name.values():
-        body += [*_call(tool, level="##"), *_when(tool.needs[:3], level="###")]
-    body += [*_limits(tuple(by_name.values())), *_provenance(tuple(by_name.values()))]
+        body += [*_call_section(tool, level="##"), *_needs_section(tool.needs[:3], level="###")]
+    body += [*_grants_section(tuple(by_name.values())), *_provenance_section(tuple(by_name.values()))]
     files = {path: text for tool in by_name.values() for path, text in _files(tool).items()}
     head = _head(name, description, tuple(by_name.values()))
     return _encoded({"SKILL.md": f"{head}\n{_joined(body)}", **files})
 
 
-def _files(tool: Handed) -> dict[str, str]:
+def _files(tool: PortableTool) -> dict[str, str]:
     texts = {
         f"scripts/{_script(tool)}": tool.record.draft.code,
         f"references/{tool.name}.mcp.json": _pretty(tool.manifest) + "\n",
@@ -84,20 +84,22 @@ def _files(tool: Handed) -> dict[str, str]:
     return texts
 
 
-def _script(tool: Handed) -> str:
+def _script(tool: PortableTool) -> str:
     return f"{tool.name}{runtime_of(tool.record.draft.language).suffix}"
 
 
-def _script_of(name: str, tools: Sequence[Handed]) -> str:
+def _script_of(name: str, tools: Sequence[PortableTool]) -> str:
     return next((_script(tool) for tool in tools if tool.name == name), f"{name}.py")
 
 
-def _head(name: str, description: str, tools: Sequence[Handed]) -> str:
-    needs = "; ".join(dict.fromkeys(runtime_of(tool.record.draft.language).outside_needs for tool in tools))
-    needs += "."
-    outside = sorted({phrase for tool in tools for phrase in tool.may if not phrase.startswith("workspace")})
-    if outside:
-        needs = one_line(f"{needs} They use {'; '.join(outside)}.", 500)
+def _head(name: str, description: str, tools: Sequence[PortableTool]) -> str:
+    compatibility = "; ".join(
+        dict.fromkeys(runtime_of(tool.record.draft.language).outside_needs for tool in tools)
+    )
+    compatibility += "."
+    uses = sorted({phrase for tool in tools for phrase in tool.may if not phrase.startswith("workspace")})
+    if uses:
+        compatibility = one_line(f"{compatibility} They use {'; '.join(uses)}.", 500)
     facts = {
         "generator": "alita",
         **{f"{tool.name}-version": str(tool.record.version) for tool in tools},
@@ -107,7 +109,7 @@ def _head(name: str, description: str, tools: Sequence[Handed]) -> str:
         "---",
         f"name: {name}",
         f"description: {_quoted(_cut(description, LONGEST_DESCRIPTION))}",
-        f"compatibility: {_quoted(needs)}",
+        f"compatibility: {_quoted(compatibility)}",
         "metadata:",
         *(f"  {key}: {_quoted(value)}" for key, value in facts.items()),
         "---",
@@ -116,31 +118,33 @@ def _head(name: str, description: str, tools: Sequence[Handed]) -> str:
 
 
 def _with_needs(description: str, needs: Sequence[str]) -> str:
-    """Return a description with as many of the met needs as fit into it."""
-    summary, listed = one_line(description, 1000), ""
+    """Return a description with as many of the needs as its length allows."""
+    summary, need_texts = one_line(description, 1000), ""
     for need in needs[:_MOST_NEEDS]:
         longer = (
-            f"{listed}; {one_line(need, _LONGEST_NEED)}" if listed else str(one_line(need, _LONGEST_NEED))
+            f"{need_texts}; {one_line(need, _LONGEST_NEED)}"
+            if need_texts
+            else str(one_line(need, _LONGEST_NEED))
         )
         if len(summary) + len(longer) + len(" Use it for: .") > LONGEST_DESCRIPTION:
             break
-        listed = longer
-    return f"{summary} Use it for: {listed}." if listed else summary
+        need_texts = longer
+    return f"{summary} Use it for: {need_texts}." if need_texts else summary
 
 
-def _when(needs: Sequence[str], level: str = "##") -> list[str]:
+def _needs_section(needs: Sequence[str], level: str = "##") -> list[str]:
     if not needs:
         return []
-    listed = [f"- {one_line(need, _LONGEST_NEED)}" for need in needs[:_MOST_NEEDS]]
-    return ["", f"{level} When to use it", "", "It has answered needs like these:", "", *listed]
+    lines = [f"- {one_line(need, _LONGEST_NEED)}" for need in needs[:_MOST_NEEDS]]
+    return ["", f"{level} When to use it", "", "It has answered needs like these:", "", *lines]
 
 
-def _call(tool: Handed, level: str = "##") -> list[str]:
+def _call_section(tool: PortableTool, level: str = "##") -> list[str]:
     """Return instructions for calling a tool: its command, an example, and both schemas."""
     draft = tool.record.draft
     script = f"scripts/{_script(tool)}"
-    known = tool.example
-    arguments = "{…}" if known is None else msgspec.json.encode(known.arguments).decode()
+    example = tool.example
+    arguments = "{…}" if example is None else msgspec.json.encode(example.arguments).decode()
     lines = [
         "",
         f"{level} How to call {tool.name}" if level == "##" else f"{level} {tool.name}",
@@ -152,8 +156,8 @@ def _call(tool: Handed, level: str = "##") -> list[str]:
         f"printf '%s' {shlex.quote(arguments)} | {runtime_of(draft.language).outside} {script}",
         "```",
     ]
-    if known is not None:
-        lines += ["", "The result is then:", "", *_json_block(known.result)]
+    if example is not None:
+        lines += ["", "The result is then:", "", *_json_block(example.result)]
     lines += ["", f"{level}# Input of {tool.name}", "", *_parameters(draft.input_schema)]
     lines += [*_json_block(draft.input_schema), "", f"{level}# Output of {tool.name}", ""]
     return lines + _json_block(draft.output_schema)
@@ -172,11 +176,11 @@ def _parameters(schema: Json) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def _limits(tools: Sequence[Handed]) -> list[str]:
+def _grants_section(tools: Sequence[PortableTool]) -> list[str]:
     lines = []
     for tool in tools:
-        may = "; ".join(tool.may) or "nothing but its arguments"
-        lines.append(f"- `{tool.name}` was granted {one_line(may, 600)}.")
+        grants = "; ".join(tool.may) or "nothing but its arguments"
+        lines.append(f"- `{tool.name}` was granted {one_line(grants, 600)}.")
         if tool.record.granted.secrets:
             lines.append("  A secret is read from the environment variable of its name.")
     return [
@@ -189,16 +193,16 @@ def _limits(tools: Sequence[Handed]) -> list[str]:
     ]
 
 
-def _provenance(tools: Sequence[Handed]) -> list[str]:
+def _provenance_section(tools: Sequence[PortableTool]) -> list[str]:
     lines = ["", "## Where it comes from", ""]
     for tool in tools:
         record = tool.record
-        how = {"built": "written by a model", "recipe": "written down from what worked"}.get(
+        origin = {"built": "written by a model", "recipe": "written down from what worked"}.get(
             record.origin, f"{record.origin}"
         )
-        when = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
+        date = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
         lines.append(
-            f"- `{tool.name}` v{record.version}, {how}, tested, and approved by a person{when}; "
+            f"- `{tool.name}` v{record.version}, {origin}, tested, and approved by a person{date}; "
             f"relied on {one_line(tool.reliability, 200) or 'as far as its tests go'}."
         )
         lines.append(f"  SHA-256 of the approved build: `{record.digest}`.")
@@ -206,10 +210,10 @@ def _provenance(tools: Sequence[Handed]) -> list[str]:
             lines.append(
                 f"  Approved with {_packages(record.lock.packages)}; hashes in `references/{tool.name}.lock.txt`."
             )
-        if named := [one for one in record.lock.npm if one.direct]:
-            wanted = " ".join(f"{one.name.removeprefix(NPM)}@{one.version}" for one in named)
+        if direct := [package for package in record.lock.npm if package.direct]:
+            packages = " ".join(f"{package.name.removeprefix(NPM)}@{package.version}" for package in direct)
             lines.append(
-                f"  Before its first run, in `scripts`: `npm install --ignore-scripts --no-save {wanted}`."
+                f"  Before its first run, in `scripts`: `npm install --ignore-scripts --no-save {packages}`."
             )
         lines += [f"  Source: {one_line(source.url, 300)}" for source in record.sources[:10]]
     return [*lines, "", "The approval holds where it was given. Read the scripts before you run them."]
@@ -228,9 +232,9 @@ def _pretty(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as a YAML scalar in double quotes; a JSON string of one line is one.
+    """Return text as a YAML scalar in double quotes, which a JSON string of one line is.
 
-    It holds no three hyphens: the reference parser ends the frontmatter at them, wherever they are.
+    It holds no three hyphens in a row, because the reference parser ends the frontmatter at any such.
     """
     return msgspec.json.encode(one_line(text, 2000)).decode().replace("--", r"-\x2d")
 

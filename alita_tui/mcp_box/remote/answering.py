@@ -1,8 +1,8 @@
-"""Answers a server's own requests for a model, the person or roots, where a person granted them.
+"""Answers a server's own requests (to a model, to the person, for roots) where a person granted them.
 
 A request is answered only while one of the server's tools runs, and is recorded before it is answered. A model's reply
-is paid from the session's budget. The person is asked first whether to answer at all, with choices that nobody types by
-chance: text that was meant for the agent must not reach a server.
+is paid from the session's budget. The person is first asked whether to answer at all, with choices that nobody types by
+chance, so that text meant for the agent does not reach a server.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from alita_tui.spine.servers import ServerSpec
 from alita_tui.spine.text import clip, one_line
 
 AskPerson = Callable[[ServerQuestion], Awaitable[str | None]]
-"""Asks the person; returns the answer, or None where nobody can give one."""
+"""Asks the person; returns the answer, or None if nobody is there."""
 _MOST_QUESTIONS = 5
-"""Questions to the person that are put in one call."""
+"""Most questions to the person during one call."""
 _TRIES = 3
 _PROMPT = 64 << 10
-"""Characters of a prompt that a server may send to a model."""
+"""Longest prompt that a server may send to a model, in characters."""
 _REPLY_TOKENS = 4_096
 _SHOWN = 4_000
 _SYSTEM = "Answer the request. It comes from a program."
@@ -36,12 +36,12 @@ _ANSWER, _DECLINE = "answer it", "decline"
 _OPENED = "I have opened it"
 _REFUSED = types.INVALID_REQUEST
 _MOST_RECORDED = 20
-"""Refusals and requests for roots that are recorded per start of a server, so that a flood does not fill the log."""
+"""Most refusals and requests for roots recorded per start of a server, so that a flood does not fill the log."""
 T = TypeVar("T")
 
 
-class Refused(Exception):
-    """A request is refused; the message says why."""
+class RequestRefused(Exception):
+    """A request is refused; the message is the reason."""
 
 
 class Answering:
@@ -57,7 +57,7 @@ class Answering:
         ask_person: AskPerson | None = None,
         holds_secret: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Without `asker` no model is asked, without `ask_person` no person: such requests are refused."""
+        """Without `asker`, requests to a model are refused; without `ask_person`, requests to the person."""
         self._spec = spec
         self._tell = tell
         self._new_id = new_id
@@ -114,27 +114,27 @@ class Answering:
         call = self._call
         try:
             if call is None:
-                raise Refused("none of its tools runs")
+                raise RequestRefused("none of its tools runs")
             with call.waiting(), working_on(call.origin):
                 answer = asyncio.ensure_future(work(call))
                 call.answers.add(answer)
                 try:
                     return await answer
                 except asyncio.CancelledError:
-                    if self._call is call:  # the connection ends, and this with it
+                    if self._call is call:  # the connection is being closed
                         answer.cancel()
                         raise
-                    raise Refused("the call is over") from None
+                    raise RequestRefused("the call is over") from None
                 finally:
                     call.answers.discard(answer)
-        except Refused as error:
-            why = reason = str(error)
+        except RequestRefused as error:
+            message = reason = str(error)
         except AlitaError as error:  # no budget, no model
-            why = reason = error.message
-        except Exception as error:  # noqa: BLE001  # the SDK would send its words to the server
-            why, reason = "it failed here", f"it failed here: {type(error).__name__}: {error}"
+            message = reason = error.message
+        except Exception as error:  # noqa: BLE001  # the SDK would send its message to the server
+            message, reason = "it failed here", f"it failed here: {type(error).__name__}: {error}"
         await self._note(ServerAsked(server=self._spec.name, request=method, reason=one_line(reason, 300)))
-        return types.ErrorData(code=_REFUSED, message=f"Refused: {one_line(why, 300)}")
+        return types.ErrorData(code=_REFUSED, message=f"Refused: {one_line(message, 300)}")
 
     async def _note(self, event: ServerAsked) -> None:
         self._recorded += 1
@@ -145,9 +145,9 @@ class Answering:
         self, call: _Call, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult:
         if self._asker is None:
-            raise Refused("no model can be asked here")
+            raise RequestRefused("no model can be asked here")
         if call.model_calls >= self._spec.model_calls:
-            raise Refused(f"{self._spec.model_calls} model calls are granted for a run")
+            raise RequestRefused(f"{self._spec.model_calls} model calls are granted for a run")
         request = _request(params)
         call.model_calls += 1
         prompt = "\n\n".join(
@@ -173,26 +173,26 @@ class Answering:
         self, call: _Call, params: types.ElicitRequestFormParams | types.ElicitRequestURLParams
     ) -> types.ElicitResult:
         if self._ask_person is None:
-            raise Refused("nobody can be asked here")
+            raise RequestRefused("nobody can be asked here")
         call.questions += 1
         if call.questions > _MOST_QUESTIONS:
-            raise Refused(f"the person was asked {_MOST_QUESTIONS} times in this call")
-        async with call.turn:  # one at a time, as a person answers
-            return await self._put_to_person(params)
+            raise RequestRefused(f"the person was asked {_MOST_QUESTIONS} times in this call")
+        async with call.turn:  # the person answers one question at a time
+            return await self._ask_for_values(params)
 
-    async def _put_to_person(
+    async def _ask_for_values(
         self, params: types.ElicitRequestFormParams | types.ElicitRequestURLParams
     ) -> types.ElicitResult:
         if isinstance(params, types.ElicitRequestURLParams):
-            text = f"{_asks(self._spec.name, params.message)}\nIt wants you to open {params.url}"
-            done = await self._choice(text, _OPENED)
-            return types.ElicitResult(action="accept" if done else "decline")
+            text = f"{_question_text(self._spec.name, params.message)}\nIt wants you to open {params.url}"
+            opened = await self._choice(text, _OPENED)
+            return types.ElicitResult(action="accept" if opened else "decline")
         try:
             fields = fields_of(params.requested_schema)
         except FormError as error:
-            raise Refused(f"its form cannot be shown: {error}") from error
-        listed = "; ".join(field.described for field in fields) or "a yes alone"
-        text = f"{_asks(self._spec.name, params.message)}\nIt wants: {listed}."
+            raise RequestRefused(f"its form cannot be shown: {error}") from error
+        field_texts = "; ".join(field.described for field in fields) or "a yes alone"
+        text = f"{_question_text(self._spec.name, params.message)}\nIt wants: {field_texts}."
         if not await self._choice(f"{text}\nWhat you answer leaves for {self._spec.name}.", _ANSWER):
             return types.ElicitResult(action="decline")
         content: dict[str, str | int | float | bool | list[str] | None] = {}
@@ -203,7 +203,7 @@ class Answering:
         return types.ElicitResult(action="accept", content=content)
 
     async def _choice(self, text: str, yes: str) -> bool:
-        """Return whether the person chose `yes`; any other text is asked about again."""
+        """Return True if the person chose `yes`; an answer that is none of the choices is asked for again."""
         answer = await self._put(text, (yes, _DECLINE))
         for _ in range(_TRIES - 1):
             if answer in (yes, _DECLINE):
@@ -228,7 +228,7 @@ class Answering:
                 return value_of(field, answer)
             except FormError as error:
                 problem = f"{error}: it was not sent. "
-        raise Refused(f"the person gave nothing that fits {one_line(field.name, 60)}")
+        raise RequestRefused(f"the person gave nothing that fits {one_line(field.name, 60)}")
 
     async def _put(self, text: str, choices: tuple[str, ...]) -> str:
         assert self._ask_person is not None
@@ -237,7 +237,7 @@ class Answering:
         )
         answer = await self._ask_person(question)
         if answer is None:
-            raise Refused("nobody is there to be asked")
+            raise RequestRefused("nobody is there to be asked")
         return answer
 
 
@@ -259,9 +259,9 @@ class _Call:
         """Pause the time limit of the call."""
         clock = asyncio.get_running_loop().time
         self._waiting += 1
-        if self._waiting == 1 and (when := self._deadline.when()) is not None:
-            self._remaining = when - clock()
-            with suppress(RuntimeError):  # it is over this moment
+        if self._waiting == 1 and (deadline := self._deadline.when()) is not None:
+            self._remaining = deadline - clock()
+            with suppress(RuntimeError):  # the deadline has just passed
                 self._deadline.reschedule(None)
         try:
             yield
@@ -272,23 +272,23 @@ class _Call:
                     self._deadline.reschedule(clock() + self._remaining)
 
 
-def _asks(server: str, message: str) -> str:
+def _question_text(server: str, message: str) -> str:
     return f"The server {server} asks: {clip(message, _SHOWN)[0]}"
 
 
 def _request(params: types.CreateMessageRequestParams) -> ModelRequest:
-    """Return the request to a model. Raise Refused."""
+    """Return the request to a model. Raises Refused."""
     if params.tools:
-        raise Refused("a model is given no tools of a server")
+        raise RequestRefused("a model is given no tools of a server")
     messages = []
     for message in params.messages:
         parts = message.content if isinstance(message.content, list) else [message.content]
         texts = [part.text for part in parts if isinstance(part, types.TextContent)]
         if len(texts) != len(parts):
-            raise Refused("only text is handed to a model")
+            raise RequestRefused("only text is handed to a model")
         messages.append(Message(role=message.role, text="\n".join(texts)))
     if not messages or messages[-1].role != "user":
-        raise Refused("there is no message to answer")
+        raise RequestRefused("there is no message to answer")
     request = ModelRequest(
         role="summariser",
         system=params.system_prompt or _SYSTEM,
@@ -296,5 +296,5 @@ def _request(params: types.CreateMessageRequestParams) -> ModelRequest:
         max_tokens=max(1, min(params.max_tokens, _REPLY_TOKENS)),
     )
     if len(request.system) + sum(len(message.text) for message in messages) > _PROMPT:
-        raise Refused(f"its prompt is longer than {_PROMPT:,} characters")
+        raise RequestRefused(f"its prompt is longer than {_PROMPT:,} characters")
     return request

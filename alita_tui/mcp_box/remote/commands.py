@@ -1,4 +1,4 @@
-"""Parses a typed command for a server (`uvx PACKAGE`, `python -m MODULE`, a file) into what is locked and run."""
+"""Parses a typed server command (`uvx PACKAGE`, `python -m MODULE`, a file): what to lock and what to run."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from alita_tui.spine.text import one_line
 _FROM = ("--from", "--with", "--python", "-p")
 _ENTRY = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _FIXED = {"PYTHONPATH": "/env", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
-"""Fixed values, because servers may copy variables into descriptors, which must be the same on every machine."""
+"""The same on every machine, because servers may copy variables into their descriptors."""
 
 
-class Wanted(Value, frozen=True):
+class ParsedCommand(Value, frozen=True):
     """A parsed command."""
 
     requirements: tuple[str, ...] = ()
     script: str = ""
     """The console script of a package; empty if `argv` is the whole command."""
     package: str = ""
-    """The package that has the script."""
+    """The package with the script."""
     argv: tuple[str, ...] = ()
-    """The command in the container, or the script's arguments."""
+    """The whole command in the container, or only the arguments of `script`."""
     npm: str = ""
     """An npm package, with its version if one is named."""
 
 
-def taken_apart(command: Sequence[str], extra: Sequence[str] = (), *, folder: str = "") -> Wanted:
-    """Parse a command. Raise UsageError if it cannot run in a container."""
-    program, *rest = command
+def parse_command(command: Sequence[str], extra: Sequence[str] = (), *, folder: str = "") -> ParsedCommand:
+    """Return a parsed command. Raises UsageError if it cannot run in a container."""
+    program, *words = command
     name = PurePosixPath(program).name
-    if name == "uv" and rest[:2] == ["tool", "run"]:
-        name, rest = "uvx", rest[2:]
-    if name == "pipx" and rest[:1] == ["run"]:
-        name, rest = "uvx", ["--from" if word == "--spec" else word for word in rest[1:]]
+    if name == "uv" and words[:2] == ["tool", "run"]:
+        name, words = "uvx", words[2:]
+    if name == "pipx" and words[:1] == ["run"]:
+        name, words = "uvx", ["--from" if word == "--spec" else word for word in words[1:]]
     if name == "uvx":
-        return _uvx(rest, extra)
-    if name == "npx" or (name == "npm" and rest[:1] == ["exec"]):
-        rest = rest[name == "npm" :]
-        while rest and rest[0] in ("-y", "--yes", "--"):
-            rest = rest[1:]
-        if not rest or rest[0].startswith("-"):
+        return _uvx(words, extra)
+    if name == "npx" or (name == "npm" and words[:1] == ["exec"]):
+        words = words[name == "npm" :]
+        while words and words[0] in ("-y", "--yes", "--"):
+            words = words[1:]
+        if not words or words[0].startswith("-"):
             raise UsageError("npx names no package.", hint="Write it as npx PACKAGE [ARGUMENTS]")
-        return Wanted(npm=rest[0], argv=tuple(rest[1:]))
+        return ParsedCommand(npm=words[0], argv=tuple(words[1:]))
     if re.fullmatch(r"python(3(\.\d+)?)?", name):
-        return Wanted(requirements=_plain(extra), argv=("python3", *_inside(rest, folder)))
+        return ParsedCommand(requirements=_plain(extra), argv=("python3", *_in_container(words, folder)))
     if name == "node" and folder:
-        return Wanted(npm="node", argv=tuple(_inside(rest, folder)))
+        return ParsedCommand(npm="node", argv=tuple(_in_container(words, folder)))
     raise UsageError(
         f"{one_line(program, 80)} is not known to run in the sandbox.",
         hint="uvx PACKAGE, npx PACKAGE, python -m MODULE with --requires, or python FILE with --folder run there. "
@@ -60,7 +60,7 @@ def taken_apart(command: Sequence[str], extra: Sequence[str] = (), *, folder: st
     )
 
 
-def _uvx(rest: Sequence[str], extra: Sequence[str]) -> Wanted:
+def _uvx(rest: Sequence[str], extra: Sequence[str]) -> ParsedCommand:
     requirements: list[str] = list(extra)
     package, words = "", list(rest)
     while words and words[0].startswith("-"):
@@ -83,9 +83,12 @@ def _uvx(rest: Sequence[str], extra: Sequence[str]) -> Wanted:
         package = re.sub(r"@latest$", "", script)
         package = re.sub(r"@(?=\d)", "==", package)
         script = re.split(r"[@=<>~!\[]", script)[0]
-    named = distribution(package) or ""
-    return Wanted(
-        requirements=_plain((package, *requirements)), script=script, package=named, argv=tuple(arguments)
+    package_name = distribution(package) or ""
+    return ParsedCommand(
+        requirements=_plain((package, *requirements)),
+        script=script,
+        package=package_name,
+        argv=tuple(arguments),
     )
 
 
@@ -99,7 +102,7 @@ def _plain(requirements: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(requirements))
 
 
-def _inside(words: Sequence[str], folder: str) -> list[str]:
+def _in_container(words: Sequence[str], folder: str) -> list[str]:
     """Return the words with the folder's files replaced by their paths in the container."""
     if not folder:
         return list(words)
@@ -112,11 +115,11 @@ def _inside(words: Sequence[str], folder: str) -> list[str]:
     return translated
 
 
-def script_command(installed: Path, command: Wanted) -> tuple[str, ...]:
-    """Return the command that runs a package's console script in the container. Raise UsageError."""
+def script_command(installed: Path, command: ParsedCommand) -> tuple[str, ...]:
+    """Return the command that runs a package's console script in the container. Raises UsageError."""
     scripts: dict[str, str] = {}
     for file in sorted(installed.glob("*.dist-info/entry_points.txt")):
-        own = distribution(file.parent.name.partition("-")[0]) == command.package
+        is_package = distribution(file.parent.name.partition("-")[0]) == command.package
         table = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
         table.optionxform = str  # type: ignore[method-assign,assignment]  # names are told apart by case
         try:
@@ -125,7 +128,7 @@ def script_command(installed: Path, command: Wanted) -> tuple[str, ...]:
             continue
         if table.has_section("console_scripts"):
             for name, target in table.items("console_scripts"):
-                if name == command.script or own:
+                if name == command.script or is_package:
                     scripts[name] = target
     target = scripts.get(command.script) or (next(iter(scripts.values())) if len(scripts) == 1 else "")
     match = _ENTRY.fullmatch(target.partition("[")[0].strip())
@@ -141,6 +144,6 @@ def script_command(installed: Path, command: Wanted) -> tuple[str, ...]:
     return ("python3", "-c", code, *command.argv)
 
 
-def fixed_environment(own: dict[str, str]) -> dict[str, str]:
-    """Return the variables of a boxed Python server."""
-    return {**_FIXED, **own}
+def fixed_environment(variables: dict[str, str]) -> dict[str, str]:
+    """Return the environment of a Python server in a container; `variables` replace the fixed ones."""
+    return {**_FIXED, **variables}

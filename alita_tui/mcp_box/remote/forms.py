@@ -1,4 +1,4 @@
-"""Forms that a server asks the person to fill in: flat fields of simple types, one line each. Pure."""
+"""Forms that a server asks the person to fill in: fields of simple types, each one line. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _YES, _NO = ("yes", "y", "true"), ("no", "n", "false")
 
 
 class FormError(ValueError):
-    """A form cannot be shown, or an answer does not fit its field; the message says why."""
+    """A form cannot be shown, or an answer does not fit its field; the message is the reason."""
 
 
 class Field(Value, frozen=True):
@@ -39,20 +39,20 @@ class Field(Value, frozen=True):
     """The value sent for each choice."""
     least: float | None = None
     most: float | None = None
-    """Bounds of a number, of a text's length, or of how many choices are picked."""
+    """Bounds of a number, of the length of a text, or of the number of choices."""
 
     @property
     def described(self) -> str:
         """The field in words, for the person."""
-        shown = f"{self.name} ({self.label})" if self.label and self.label != self.name else self.name
+        label = f"{self.name} ({self.label})" if self.label and self.label != self.name else self.name
         expected = f"one of {', '.join(self.choices)}" if self.choices and self.kind == "text" else self.kind
         if self.kind == "some of a list":
             expected = f"some of {', '.join(self.choices)}, with commas between"
-        return f"{one_line(shown, 200)}: {one_line(expected, 400)}"
+        return f"{one_line(label, 200)}: {one_line(expected, 400)}"
 
 
 def fields_of(schema: Any) -> tuple[Field, ...]:
-    """Return the fields of a form's schema. Raise FormError."""
+    """Return the fields of a form's schema. Raises FormError."""
     properties = schema.get("properties", {}) if isinstance(schema, dict) else None
     if not isinstance(properties, dict) or schema.get("type") != "object":
         raise FormError("it is no object with properties")
@@ -82,7 +82,7 @@ def _field(name: str, schema: Any, required: bool) -> Field:
 
 
 def _choices(schema: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the texts and the values of the choices."""
+    """Return the titles and the values of the choices."""
     if not isinstance(schema, dict):
         return (), ()
     options = schema.get("oneOf") or schema.get("anyOf")
@@ -93,20 +93,20 @@ def _choices(schema: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
             if isinstance(option, dict) and "const" in option
         ]
     else:
-        listed = schema.get("enum")
-        values = [str(value) for value in listed] if isinstance(listed, list) else []
+        enum = schema.get("enum")
+        values = [str(value) for value in enum] if isinstance(enum, list) else []
         names = schema.get("enumNames")
-        shown = (
+        titles = (
             [str(name) for name in names] if isinstance(names, list) and len(names) == len(values) else values
         )
-        pairs = list(zip(shown, values, strict=True))
+        pairs = list(zip(titles, values, strict=True))
     if len(pairs) > _MOST_CHOICES:
         raise FormError(f"it offers {len(pairs)} choices, of at most {_MOST_CHOICES}")
-    return tuple(one_line(shown, 100) for shown, _ in pairs), tuple(value for _, value in pairs)
+    return tuple(one_line(titles, 100) for titles, _ in pairs), tuple(value for _, value in pairs)
 
 
 def value_of(field: Field, answer: str) -> str | int | float | bool | list[str]:
-    """Return the field's value for an answer. Raise FormError."""
+    """Return the field's value for an answer. Raises FormError."""
     text = answer.strip()
     if field.kind == "yes or no":
         if text.lower() not in (*_YES, *_NO):
@@ -115,12 +115,12 @@ def value_of(field: Field, answer: str) -> str | int | float | bool | list[str]:
     if field.kind in ("number", "whole number"):
         return _figure(field, text)
     if field.kind == "some of a list":
-        picked = [_picked(field, part.strip()) for part in text.split(",") if part.strip()]
-        _bound(field, len(picked), "choices")
-        return picked
+        choices = [_choice_value(field, word.strip()) for word in text.split(",") if word.strip()]
+        _check_bounds(field, len(choices), "choices")
+        return choices
     if field.values:
-        return _picked(field, text)
-    _bound(field, len(text), "characters")
+        return _choice_value(field, text)
+    _check_bounds(field, len(text), "characters")
     if len(text) > _LONGEST:
         raise FormError(f"That is longer than {_LONGEST:,} characters")
     return text
@@ -133,22 +133,22 @@ def _figure(field: Field, text: str) -> int | float:
         raise FormError(f"{one_line(text, 40)} is no {field.kind}") from None
     if not math.isfinite(value):
         raise FormError(f"{one_line(text, 40)} is no {field.kind}")
-    _bound(field, value, "")
+    _check_bounds(field, value, "")
     return value
 
 
-def _picked(field: Field, text: str) -> str:
-    for shown, value in zip(field.choices, field.values, strict=True):
-        if text in (shown, value):
+def _choice_value(field: Field, text: str) -> str:
+    for title, value in zip(field.choices, field.values, strict=True):
+        if text in (title, value):
             return value
     raise FormError(f"{one_line(text, 40)} is none of {one_line(', '.join(field.choices), 300)}")
 
 
-def _bound(field: Field, value: float, of: str) -> None:
+def _check_bounds(field: Field, value: float, unit: str) -> None:
     if field.least is not None and value < field.least:
-        raise FormError(f"At least {field.least:g} {of} are asked for".replace("  ", " "))
+        raise FormError(f"At least {field.least:g} {unit} are asked for".replace("  ", " "))
     if field.most is not None and value > field.most:
-        raise FormError(f"At most {field.most:g} {of} are asked for".replace("  ", " "))
+        raise FormError(f"At most {field.most:g} {unit} are asked for".replace("  ", " "))
 
 
 def _number(value: Any) -> float | None:

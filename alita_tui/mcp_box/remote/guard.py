@@ -1,7 +1,7 @@
 """Limits where requests for a remote server may go, because a login follows addresses that the server names.
 
-The person typed the server's own origin, so it is trusted. Everything else must use TLS and a public address that is
-resolved once; loopback is allowed only if the server itself is on loopback. Login answers are bounded in size and time.
+The server's own origin is trusted, because the person typed it. Any other must use TLS and a public address, which is
+resolved once; loopback is allowed only for a server on loopback. Answers to a login are limited in size and time.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
 
 LOGIN = "alita_login"
-"""Request extension that marks a request of a login."""
+"""Request extension that marks the requests of a login."""
 _LOGIN_BYTES = 256 << 10
 _LOGIN_SECONDS = 30.0
 _TRIES = 3
 _IDLE_SECONDS = 5.0
-"""Seconds for which an idle connection to the server itself stays open."""
+"""Seconds that an idle connection to the server's own origin stays open."""
 
 
 class TooMuch(httpx2.ReadError):
@@ -34,40 +34,40 @@ class TooMuch(httpx2.ReadError):
 
 
 def refuse_packed(response: httpx2.Response) -> None:
-    """Raise TooMuch for a compressed answer, which would be unpacked without a limit."""
+    """Raise TooMuch for a compressed answer, which would be decompressed without a limit."""
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise TooMuch("an answer is packed, although that was not accepted")
+        raise TooMuch("an answer is compressed, although the request did not accept that")
 
 
 class Bounded(httpx2.AsyncByteStream):
-    """The body of an answer, up to a size."""
+    """The body of an answer, limited in size."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, most: int) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
         self._inner = inner
-        self._most = most
+        self._most = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for piece in self._inner:
-            size += len(piece)
+        async for chunk in self._inner:
+            size += len(chunk)
             if size > self._most:
                 raise TooMuch(f"an answer is larger than {_size(self._most)}")
-            yield piece
+            yield chunk
 
     async def aclose(self) -> None:
-        """Close what the body comes from."""
+        """Close the underlying stream."""
         await self._inner.aclose()
 
 
-def _size(most: int) -> str:
-    return f"{most >> 20} MB" if most >> 20 else f"{most >> 10} kB"
+def _size(limit: int) -> str:
+    return f"{limit >> 20} MB" if limit >> 20 else f"{limit >> 10} kB"
 
 
 def check_url(url: str) -> None:
     """Raise UsageError for a URL without TLS (loopback excepted) or with a password in it."""
     parts = urlsplit(url)
-    named = parts.username or parts.password or parts.fragment
-    if parts.scheme not in ("http", "https") or not parts.hostname or named:
+    has_credentials = parts.username or parts.password or parts.fragment
+    if parts.scheme not in ("http", "https") or not parts.hostname or has_credentials:
         raise UsageError("That is no address of a server.", hint="Write it as https://HOST[:PORT]/PATH")
     if parts.scheme == "http" and not _on_loopback(parts.hostname):
         raise UsageError(
@@ -77,23 +77,23 @@ def check_url(url: str) -> None:
 
 
 class Guard:
-    """Decides which addresses one server may make alita request."""
+    """Decides to which addresses one server may make alita send requests."""
 
     def __init__(self, url: str, policy: AddressPolicy, environ: Mapping[str, str] = os.environ) -> None:
-        own = httpx2.URL(url)
-        self.origin = _origin(own)
-        self._local = _on_loopback(own.host)
+        server_url = httpx2.URL(url)
+        self.origin = _origin(server_url)
+        self._local = _on_loopback(server_url.host)
         self._policy = policy
         self._proxies = Proxies(environ)
 
     async def check(self, url: str) -> None:
-        """Raise UsageError, WebError for a page that the person should not be sent to."""
+        """Raise UsageError or WebError for a page to which the person must not be sent."""
         await self.way(httpx2.URL(url))
 
     async def way(self, url: httpx2.URL) -> tuple[tuple[str, ...], str]:
-        """Return the addresses to connect to, best first, and the proxy; empty if there is none.
+        """Return the addresses to connect to, best first, and the proxy, empty for none.
 
-        Raise UsageError, WebError, AddressRefused.
+        Raises UsageError, WebError, AddressRefused.
         """
         check_url(str(url))
         scheme, host, port = origin = _origin(url)
@@ -108,14 +108,14 @@ class Guard:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends the requests that the guard allows."""
+    """Sends requests that the guard allows, to the addresses that it resolved."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._open: dict[tuple[str, bool], httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the answer to a login is read here, whole. Raise AlitaError, httpx2's errors."""
+        """Send a request; the answer to a login is read completely. Raises AlitaError, httpx2's errors."""
         if LOGIN not in request.extensions:
             return await self._sent(request)
         host = one_line(request.url.host, 80)
@@ -134,18 +134,18 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _sent(self, request: httpx2.Request) -> httpx2.Response:
         addresses, proxy = await self._guard.way(request.url)
-        transport = self._transport(proxy, own=_origin(request.url) == self._guard.origin)
+        transport = self._transport(proxy, own_origin=_origin(request.url) == self._guard.origin)
         if proxy:
             return await transport.handle_async_request(request)
         tries = addresses[:_TRIES]
         for retries, address in zip(range(len(tries) - 1, -1, -1), tries, strict=True):
-            named = {} if address == host_key(request.url.host) else {"sni_hostname": request.url.host}
+            server_name = {} if address == host_key(request.url.host) else {"sni_hostname": request.url.host}
             pinned = httpx2.Request(
                 request.method,
                 request.url.copy_with(host=address),
                 headers=request.headers,
                 stream=request.stream,
-                extensions={**request.extensions, **named},
+                extensions={**request.extensions, **server_name},
             )
             try:
                 return await transport.handle_async_request(pinned)
@@ -154,17 +154,17 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                     raise
         raise AssertionError("the guard returns at least one address")
 
-    def _transport(self, proxy: str, *, own: bool) -> httpx2.AsyncHTTPTransport:
-        """Return a pool. Connections to other origins are not reused: two names must not share one."""
-        if (proxy, own) not in self._open:
+    def _transport(self, proxy: str, *, own_origin: bool) -> httpx2.AsyncHTTPTransport:
+        """Return a connection pool. Connections to other origins are not reused, so that no two names share one."""
+        if (proxy, own_origin) not in self._open:
             limits = httpx2.Limits(
-                max_keepalive_connections=None if own else 0, keepalive_expiry=_IDLE_SECONDS
+                max_keepalive_connections=None if own_origin else 0, keepalive_expiry=_IDLE_SECONDS
             )
-            self._open[proxy, own] = httpx2.AsyncHTTPTransport(limits=limits, proxy=proxy or None)
-        return self._open[proxy, own]
+            self._open[proxy, own_origin] = httpx2.AsyncHTTPTransport(limits=limits, proxy=proxy or None)
+        return self._open[proxy, own_origin]
 
     async def aclose(self) -> None:
-        """Close what is open."""
+        """Close all connections."""
         while self._open:
             await self._open.popitem()[1].aclose()
 

@@ -1,4 +1,4 @@
-"""A server that runs on this machine without a sandbox: a process with all rights of the person."""
+"""A server that runs on this machine without a sandbox, as a process with all rights of the person."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class HostProgram:
     def ended(self) -> str:
         """Why it ended, in one line; empty while it runs or its stderr is still being read."""
         code = self._process.returncode
-        over = code is not None and self._listening.done()
-        return f"it ended with exit code {code}" if over else ""
+        complete = code is not None and self._listening.done()
+        return f"it ended with exit code {code}" if complete else ""
 
     async def read(self) -> bytes:
-        """Return some bytes of its stdout; empty at the end."""
+        """Return the next bytes of its stdout; empty at the end."""
         assert self._process.stdout is not None
         return await self._process.stdout.read(_PIECE)
 
     async def write(self, data: bytes) -> None:
-        """Write to its stdin. Raise ConnectionError if it has ended."""
+        """Write to its stdin. Raises ConnectionError if it has ended."""
         assert self._process.stdin is not None
         self._process.stdin.write(data)
         await self._process.stdin.drain()
@@ -53,7 +53,7 @@ class HostProgram:
         """Do nothing."""
 
     async def close(self) -> None:
-        """End it and the processes it started."""
+        """End it and the processes that it started."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGTERM)
@@ -72,14 +72,14 @@ class HostProgram:
 
     async def _listen(self) -> None:
         assert self._process.stderr is not None
-        while piece := await self._process.stderr.read(_PIECE):
-            self.said = (self.said + piece)[-_TAIL:]
+        while chunk := await self._process.stderr.read(_PIECE):
+            self.said = (self.said + chunk)[-_TAIL:]
 
 
 async def start_on_host(argv: tuple[str, ...], env: Mapping[str, str], folder: str = "/") -> HostProgram:
-    """Start a server with the person's rights and a few of their environment variables. Raise UsageError.
+    """Start a server with the person's rights and a few of their environment variables. Raises UsageError.
 
-    `folder` is where it was added, not where alita was started: files there may be somebody else's.
+    `folder` is the one in which the server was added; files where alita was started may be somebody else's.
     """
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     pipe = asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Streamable HTTP to a remote server: answers are bounded, and its headers are sent to its origin only."""
+"""Streamable HTTP to a remote server. Answers are limited in size; its headers are sent only to its own origin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def _bound(response: httpx2.Response) -> None:
 def over_http(
     url: str, headers: Mapping[str, str], policy: AddressPolicy, auth: httpx2.Auth | None = None
 ) -> Callable[[Tap, Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]:
-    """Return the transport to a server's address. Redirects are followed only within its origin."""
+    """Return the transport to a server's URL. Redirects are followed only within its origin."""
 
     @asynccontextmanager
     async def streams(tap: Tap, broken: Callable[[str], None]) -> AsyncIterator[TransportStreams]:
@@ -39,8 +39,8 @@ def over_http(
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
             event_hooks={"response": [_bound]},
         )
-        wire = streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_LINE)
-        async with client, tapped(wire, tap, broken) as both:
-            yield both
+        transport = streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_LINE)
+        async with client, tapped(transport, tap, broken) as pair:
+            yield pair
 
     return streams

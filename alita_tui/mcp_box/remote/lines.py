@@ -1,4 +1,4 @@
-"""Splits a hostile stream into lines: each byte is examined once, and line length is limited."""
+"""Splits a hostile stream into lines. Each byte is examined once, and the length of a line is limited."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ class TooLong(ValueError):
 class Lines:
     """Splits incoming bytes into lines."""
 
-    def __init__(self, most: int) -> None:
-        """`most` is the longest line in bytes."""
-        self._most = most
+    def __init__(self, longest: int) -> None:
+        """`longest` is the longest line allowed, in bytes."""
+        self._most = longest
         self._pieces: list[bytes] = []
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that this piece completes, without line ends. Raise TooLong."""
-        first, *rest = data.split(b"\n")
-        if self._size + len(first) > self._most or any(len(line) > self._most for line in rest):
+        """Return the lines that these bytes complete, without line ends. Raises TooLong."""
+        completing, *further = data.split(b"\n")
+        if self._size + len(completing) > self._most or any(len(line) > self._most for line in further):
             raise TooLong(f"a line is longer than {self._most >> 20} MB")
-        if not rest:
-            self._pieces.append(first)
-            self._size += len(first)
+        if not further:
+            self._pieces.append(completing)
+            self._size += len(completing)
             return []
-        lines = [b"".join((*self._pieces, first)), *rest[:-1]]
-        self._pieces, self._size = [rest[-1]], len(rest[-1])
+        lines = [b"".join((*self._pieces, completing)), *further[:-1]]
+        self._pieces, self._size = [further[-1]], len(further[-1])
         return lines

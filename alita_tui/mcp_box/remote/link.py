@@ -1,4 +1,4 @@
-"""One connection to a server, held by a task of its own."""
+"""One connection to a server, held by its own asyncio task."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _LIST_BYTES = 4 << 20
 _LIST_SECONDS = 30.0
 _CLOSE_SECONDS = 5.0
 _GRACE_SECONDS = 3.0
-"""Extra time for a call: a server that reads nothing delays the SDK's own clock."""
+"""Extra time for a call, because a server that reads nothing delays the SDK's own timeout."""
 Transport = Callable[[Tap, Callable[[str], None]], AbstractAsyncContextManager[TransportStreams]]
-"""Makes the streams of one connection; the second argument is called with the reason if it is given up."""
+"""Opens the streams of one connection; the second argument is called with the reason if they are given up."""
 
 for _name in ("client", "mcp"):  # the SDK logs what servers send, which would be printed over the screen
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -34,7 +34,7 @@ for _name in ("client", "mcp"):  # the SDK logs what servers send, which would b
 
 
 class LinkError(Exception):
-    """A request failed. `sent` says whether the server may have begun to work on it."""
+    """A request failed. `sent` is True if the server may have begun to work on it."""
 
     def __init__(self, reason: str, *, sent: bool = False, lost: bool = False, timeout: bool = False) -> None:
         super().__init__(reason)
@@ -50,12 +50,12 @@ class Link:
     def __init__(
         self, transport: Transport, on_request: Callable[[str], None], *, mode: str = LEGACY
     ) -> None:
-        """`on_request` gets the method of each server request; `mode` is `legacy`, a protocol version, or `auto`."""
+        """`on_request` gets the method of each server request; `mode` is a protocol version, `legacy` or `auto`."""
         self.tap = Tap(on_request)
         self.broken = ""
-        """Why it failed or was closed here; empty while it works."""
+        """Why it failed or was closed; empty while it works."""
         self.answering: Answering | None = None
-        """Answers the server's requests; set it before opening. With None all of them are refused."""
+        """Answers the server's requests; to be set before opening. With None all of them are refused."""
         self._transport = transport
         self._mode = mode
         self._client: Client | None = None
@@ -64,24 +64,24 @@ class Link:
 
     @property
     def alive(self) -> bool:
-        """Return whether requests can be sent."""
+        """True if requests can be sent."""
         return (
             self._client is not None and not self.broken and self._task is not None and not self._task.done()
         )
 
     @property
     def protocol(self) -> str:
-        """Return the negotiated protocol revision."""
+        """The negotiated protocol version; empty before the connection is open."""
         return self._client.protocol_version if self._client else ""
 
     @property
     def calls_itself(self) -> dict[str, str]:
-        """Return the name and version that the server claims."""
+        """The name and version that the server claims."""
         info = self._client.server_info if self._client else None
         return {"name": info.name, "version": info.version} if info else {}
 
     async def open(self, seconds: float) -> None:
-        """Connect. Raise LinkError."""
+        """Connect. Raises LinkError."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live(ready))
         try:
@@ -105,7 +105,7 @@ class Link:
             await asyncio.wait((self._task,))
 
     async def tools(self) -> list[Any]:
-        """Return every tool that the server lists, as received. Raise LinkError."""
+        """Return every tool that the server lists, as received. Raises LinkError."""
         client = self._connected()
         tools: list[Any] = []
         cursor: str | None = None
@@ -133,19 +133,21 @@ class Link:
     async def call(
         self, tool: str, arguments: dict[str, Any], seconds: float, call_id: str = ""
     ) -> dict[str, Any]:
-        """Call a tool; return its result as JSON. Raise LinkError.
+        """Call a tool; return its result as JSON. Raises LinkError.
 
-        If the server's own requests are answered, the time limit pauses meanwhile, which the SDK's cannot do.
+        The time limit pauses while a request of the server is answered, which the SDK's own limit cannot do.
         """
         client = self._connected()
-        own = seconds if self.answering is None else None
+        sdk_timeout = seconds if self.answering is None else None
         try:
             async with asyncio.timeout(seconds + _GRACE_SECONDS) as deadline:
                 with self.answering.during(deadline, call_id) if self.answering else nullcontext():
-                    result = await client.call_tool(tool, arguments, read_timeout_seconds=own)
+                    result = await client.call_tool(tool, arguments, read_timeout_seconds=sdk_timeout)
             return result.model_dump(mode="json", by_alias=True, exclude_none=True)
         except TimeoutError:
-            self._give_up("it did not answer in time" if own is None else "it does not read what it is sent")
+            self._give_up(
+                "it did not answer in time" if sdk_timeout is None else "it does not read what it is sent"
+            )
             raise LinkError(self.broken, sent=True, lost=True) from None
         except Exception as error:  # whatever a server makes the SDK raise
             raise self._link_error(error, sent=True) from error
@@ -163,11 +165,11 @@ class Link:
                 self.broken = self.broken or "the connection was closed"
                 return LinkError(self.broken, sent=sent, lost=True)
             return LinkError(one_line(str(error), 400), sent=sent)
-        what = "its answer is not what the protocol says"
-        return LinkError(f"{what}: {one_line(str(error), 200)}", sent=sent)
+        problem = "its answer is not what the protocol says"
+        return LinkError(f"{problem}: {one_line(str(error), 200)}", sent=sent)
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
-        """Hold the connection open: the SDK requires that one task enters and leaves it."""
+        """Hold the connection open. The SDK requires that the same task enters and leaves it."""
         try:
             client = Client(
                 self._transport(self.tap, self._give_up),
@@ -182,7 +184,7 @@ class Link:
                 ready.set_result(None)
                 await self._stop.wait()
         except Exception as error:  # noqa: BLE001  # whatever a server makes the SDK raise
-            self.broken = self.broken or _first(error)
+            self.broken = self.broken or _first_message(error)
             if not ready.done():
                 ready.set_exception(LinkError(self.broken))
         finally:
@@ -190,17 +192,17 @@ class Link:
             if not ready.done():
                 ready.set_exception(LinkError("it was interrupted"))
             with suppress(Exception):
-                ready.exception()  # retrieved, in case nobody waits any more
+                ready.exception()  # asyncio would log an exception that nobody retrieves
 
-    def _give_up(self, why: str) -> None:
-        self.broken = self.broken or why
+    def _give_up(self, reason: str) -> None:
+        self.broken = self.broken or reason
 
 
 async def _unchecked(name: str, result: Any) -> None:
-    """Skip validating a result here, because a hostile schema would block the loop. A separate process does it."""
+    """Do not validate a result in this process: a hostile schema would block the loop. Another process does it."""
 
 
-def _first(error: BaseException) -> str:
+def _first_message(error: BaseException) -> str:
     """Return the message of the first error in nested groups."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]

@@ -1,8 +1,8 @@
-"""OAuth 2.1 with PKCE for a remote server: the SDK's flow, and the storage that it leaves to its user.
+"""OAuth 2.1 with PKCE for a remote server: the SDK's flow, with the storage that the SDK leaves to its user.
 
-The SDK forgets when a token expires and where the authorization server is, so after a restart it would open the
-browser again, or send the refresh token to the MCP server. The redirect has to keep the port that was
-registered. And two processes that refresh one rotating token both lose it. This module stores and locks all of that.
+The SDK does not store when a token expires and which authorization server issued it, so after a restart it would open
+the browser again, or send the refresh token to the MCP server. The redirect has to keep its registered port. Two
+processes that refresh one rotating token at once both lose it. So this module stores all of that, under a lock.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from alita_tui.spine.errors import UsageError
 
 _LOGIN_SECONDS = 300.0
 _EARLY_SECONDS = 10.0
-"""A token that expires this soon is refreshed first."""
+"""Seconds before its expiry from which a token is refreshed first."""
 _PAGE = b"<!doctype html><title>alita</title><p>That was all. You can close this page."
 
 
 class Vault(Protocol):
-    """Stores the tokens of one server. Blocks."""
+    """Stores the tokens of one server. Its methods block."""
 
     def read(self) -> str:
         """Return the stored text; empty if there is none."""
 
     def write(self, text: str) -> None:
-        """Store a text. Raise StoreError."""
+        """Store a text. Raises StoreError."""
 
 
 Learn = Callable[[str, str], None]
@@ -88,7 +88,7 @@ class _Store:
         await asyncio.to_thread(self._vault.write, msgspec.json.encode(credentials).decode())
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens; an expired one has an empty access token, so that the SDK refreshes it."""
+        """Return the tokens; if they have expired, with an empty access token, so that the SDK refreshes them."""
         credentials = await self.load()
         if credentials.tokens is None:
             return None
@@ -116,7 +116,7 @@ class _Store:
 
 
 class Login(OAuthClientProvider):
-    """The SDK's provider; around a refresh it reloads the store and locks it across processes."""
+    """The SDK's provider; before a request it reloads the stored tokens, and refreshes them under a shared lock."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Login(OAuthClientProvider):
         *,
         quiet: bool = False,
     ) -> None:
-        """With `quiet` the authorization server gets no request before the person has logged in once."""
+        """With `quiet` the authorization server gets no request until the person has logged in once."""
         metadata = OAuthClientMetadata.model_validate(
             {
                 "client_name": "alita",
@@ -147,7 +147,7 @@ class Login(OAuthClientProvider):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Yield the requests of the flow; those before the request itself run under the lock."""
+        """Yield the requests of the flow; those before `request` itself are sent under the lock."""
         if self._quiet and (await self._store.load()).tokens is None:
             if (yield request).status_code == 401:
                 await self.context.redirect_handler("")  # type: ignore[misc]  # it raises
@@ -155,16 +155,16 @@ class Login(OAuthClientProvider):
         async with aclosing(super().async_auth_flow(request)) as flow:
             async with _alone(self._lock_file):
                 await self._reload()
-                out = await anext(flow)
-                while out is not request:
-                    out = await flow.asend((yield _marked(out)))
-            response = yield out
+                outgoing = await anext(flow)
+                while outgoing is not request:
+                    outgoing = await flow.asend((yield _marked(outgoing)))
+            response = yield outgoing
             while True:
                 try:
-                    out = await flow.asend(response)
+                    outgoing = await flow.asend(response)
                 except StopAsyncIteration:
                     return
-                response = yield out if out is request else _marked(out)
+                response = yield outgoing if outgoing is request else _marked(outgoing)
 
     async def _reload(self) -> None:
         credentials = await self._store.load()
@@ -177,7 +177,7 @@ class Login(OAuthClientProvider):
 
 
 def _marked(request: httpx2.Request) -> httpx2.Request:
-    """Mark a request as part of the login, so that its answer is bounded."""
+    """Mark a request as part of the login, so that its answer is limited in size."""
     request.extensions[LOGIN] = True
     return request
 
@@ -194,7 +194,7 @@ async def _alone(file: Path) -> AsyncIterator[None]:
 
 
 async def quiet_login(url: str, vault: Vault, lock: Path, name: str, learn: Learn) -> Login:
-    """Return a login from the stored tokens. A request that would need a browser raises UsageError."""
+    """Return a login with the stored tokens. A request that would need a browser raises UsageError."""
     store = _Store(vault, learn)
     port = (await store.load()).port
 
@@ -213,7 +213,7 @@ async def login(
     policy: AddressPolicy,
     learn: Learn,
 ) -> AsyncIterator[Login]:
-    """Return an interactive login: `show` gets the URL that the person opens in a browser."""
+    """Yield an interactive login: `show` gets the URL that the person opens in a browser."""
     guard = Guard(url, policy)
     answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
@@ -228,8 +228,8 @@ async def login(
     credentials = await store.load()
 
     async def redirected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        words = (await reader.readline()).decode("latin-1").split()
-        target = urlsplit(words[1]) if len(words) > 1 else urlsplit("/")
+        request_line = (await reader.readline()).decode("latin-1").split()
+        target = urlsplit(request_line[1]) if len(request_line) > 1 else urlsplit("/")
         parameters = {key: values[0] for key, values in parse_qs(target.query).items()}
         is_callback = target.path == "/callback" and ("code" in parameters or "error" in parameters)
         status = b"200 OK" if is_callback else b"404 Not Found"
@@ -253,7 +253,7 @@ async def login(
 
     try:
         listener = await asyncio.start_server(redirected, "127.0.0.1", credentials.port)
-    except OSError:  # another program has the port that was registered: register anew
+    except OSError:  # another program uses the registered port, so another one is registered
         credentials.client, credentials.tokens = None, None
         listener = await asyncio.start_server(redirected, "127.0.0.1", 0)
     credentials.port = listener.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""Starts or reaches a server exactly as it was approved."""
+"""Starts a server, or connects to it, exactly as it was approved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from alita_tui.spine.servers import ServerSpec
 _MB = 1 << 20
 _CPU_SECONDS = 3600.0
 _OF_NODE = Limits(memory_bytes=1024 * _MB, cpu_seconds=_CPU_SECONDS)
-"""V8 reserves address space that it does not use, and ends itself where it gets none."""
+"""V8 reserves address space that it does not use, and exits if it gets none."""
 
 
 class Opener:
@@ -39,8 +39,8 @@ class Opener:
         login: Callable[[ServerSpec], Awaitable[httpx2.Auth]],
         policy: AddressPolicy,
     ) -> None:
-        """`secret` returns a secret by name and may block; `legacy` tells whether a server speaks the older protocol;
-        `login` returns the authentication for a remote server; `policy` decides which addresses that may contact.
+        """`secret` returns a secret by name and may block. `legacy` returns True if a server speaks the older protocol.
+        `login` returns the authentication for a remote server. `policy` decides which addresses may be contacted.
         """
         self._programs = programs
         self._secret = secret
@@ -53,7 +53,7 @@ class Opener:
     async def __call__(
         self, spec: ServerSpec, lock: Lock, on_request: Callable[[str], None], start_id: str
     ) -> tuple[Link, RunningProgram | None]:
-        """Return a link that is not open yet, and its program if the server runs here. Raise AlitaError."""
+        """Return a link to be opened, and its program if the server runs on this machine. Raises AlitaError."""
         mode = LEGACY if await asyncio.to_thread(self._legacy, spec.name) else "auto"
         if spec.place == "url":
             from alita_tui.mcp_box.remote.guard import check_url
@@ -61,8 +61,8 @@ class Opener:
 
             check_url(spec.url)
             headers = {header: await self._value(spec, name) for header, name in spec.headers.items()}
-            own = any(header.lower() == "authorization" for header in headers)
-            auth = None if own else await self._login(spec)
+            has_authorization = any(header.lower() == "authorization" for header in headers)
+            auth = None if has_authorization else await self._login(spec)
             return Link(over_http(spec.url, headers, self._policy, auth), on_request, mode=mode), None
         if lock.digest != spec.lock:
             raise UsageError(f"The wheels of the server {spec.name} are not those that were approved.")

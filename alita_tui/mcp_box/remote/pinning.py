@@ -1,4 +1,4 @@
-"""Turns the descriptors that a server lists into drafts for a person to approve, and refuses unusable ones."""
+"""Turns the descriptors that a server lists into drafts that a person can approve; refuses unusable ones."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ MOST_TOOLS = 2_000
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}")
 """The names that the protocol allows (SEP-986)."""
 _LARGEST = 64 << 10
-"""Bytes of one descriptor."""
+"""Largest descriptor, in bytes."""
 _DEEPEST = 64
 _LONGEST_NAME = 64
 _LONGEST_SHOWN = 80
-"""Characters shown of the name of a refused tool."""
+"""Most characters shown of the name of a refused tool."""
 
 
-class Refused(Value, frozen=True):
-    """A tool that cannot be used even with an approval."""
+class RefusedTool(Value, frozen=True):
+    """A tool that cannot be used, so that nobody is asked to approve it."""
 
     name: str
     reason: str
 
 
 class Listing(Value, frozen=True):
-    """The tools that a server offers."""
+    """The tools that a server lists."""
 
     calls_itself: dict[str, str]
     drafts: tuple[ToolDraft, ...] = ()
     """The tools that can be approved, by name."""
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedTool, ...] = ()
 
     def draft_of(self, tool: str) -> ToolDraft | None:
         """Return the draft of a tool by its name on the server or in the library."""
@@ -47,7 +47,7 @@ class Listing(Value, frozen=True):
 
     @property
     def names(self) -> dict[str, str]:
-        """Return the server's tool names by library name."""
+        """The server's tool names by library name."""
         return {
             str(draft.name): str(msgspec.json.decode(draft.code)["tool"]["name"]) for draft in self.drafts
         }
@@ -61,13 +61,13 @@ def listing(
 ) -> Listing:
     """Return the drafts of a server's list; an unusable tool is refused without affecting the others.
 
-    `holds_secret` tells whether a text holds a secret value: descriptors are stored, shown and sent to models.
+    `holds_secret` returns True for a text with a secret value, as descriptors are stored, shown and sent to models.
     """
-    refused: list[Refused] = []
+    refused: list[RefusedTool] = []
     drafts: list[ToolDraft] = []
     if len(tools) > MOST_TOOLS:
         refused.append(
-            Refused(name="", reason=f"it lists {len(tools):,} tools; {MOST_TOOLS:,} are looked at")
+            RefusedTool(name="", reason=f"it lists {len(tools):,} tools; {MOST_TOOLS:,} are looked at")
         )
         tools = tools[:MOST_TOOLS]
     names = [tool.get("name") for tool in tools if isinstance(tool, dict)]
@@ -79,15 +79,17 @@ def listing(
     }
     for tool in tools:
         name = tool.get("name") if isinstance(tool, dict) else None
-        shown = "" if holds_secret(str(name)) else _shown(str(name))
-        if (why := _unusable(tool)) or (why := _unclear(name, counts, library_counts, spec.name)):
-            refused.append(Refused(name=shown, reason=why))
+        visible_name = "" if holds_secret(str(name)) else _shown(str(name))
+        if (reason := _unusable(tool)) or (reason := _ambiguous(name, counts, library_counts, spec.name)):
+            refused.append(RefusedTool(name=visible_name, reason=reason))
             continue
         draft = _draft(spec, {key: str(value) for key, value in claimed.items()}, tool)
         if isinstance(draft, str):
-            refused.append(Refused(name=shown, reason=draft))
+            refused.append(RefusedTool(name=visible_name, reason=draft))
         elif holds_secret(draft.code):
-            refused.append(Refused(name=shown, reason="its descriptor holds a secret that is kept here"))
+            refused.append(
+                RefusedTool(name=visible_name, reason="its descriptor holds a secret that is kept here")
+            )
         else:
             drafts.append(draft)
     return Listing(
@@ -98,7 +100,7 @@ def listing(
 
 
 def _shown(name: str) -> str:
-    """Return a refused tool's name with its hidden characters spelled out, on one line and shortened."""
+    """Return a refused tool's name on one line, shortened, with its hidden characters made visible."""
     visible = reveal(name[:_LONGEST_SHOWN]).replace("\n", "⟨U+000A⟩")
     return visible + "…" * (len(name) > _LONGEST_SHOWN)
 
@@ -110,26 +112,26 @@ def library_name(server: str, tool: str) -> str:
 
 
 def digest_of_tool(draft: ToolDraft, lock: Lock) -> str:
-    """Return the digest that an approval of this tool names."""
+    """Return the digest that an approval of this tool has to name."""
     return build_digest(draft, lock)
 
 
-def _unclear(name: Any, counts: Counter[str], library_counts: Counter[str], server: str) -> str:
-    """Return why a tool's name is not usable or not unique; empty if it is fine."""
+def _ambiguous(name: Any, counts: Counter[str], library_counts: Counter[str], server: str) -> str:
+    """Return why a tool's name cannot be used here, or is ambiguous; empty if it can be used."""
     if counts[name] > 1:
         return f"{counts[name]} tools of the server have this name"
     local_name = library_name(server, name)
     if library_counts[local_name] > 1:
         return f"{library_counts[local_name]} tools of the server would be called {local_name} here"
     if owner := taken(local_name):
-        return f"its name here would be {local_name}, which is {owner}; call the server otherwise"
+        return f"its name here would be {local_name}, which is {owner}; give the server another name"
     if len(local_name) > _LONGEST_NAME:
         return f"its name here would have {len(local_name)} characters, of at most {_LONGEST_NAME}"
     return ""
 
 
 def _unusable(tool: Any) -> str:
-    """Return why a descriptor is unusable; empty if it is fine."""
+    """Return why a descriptor is unusable; empty if it can be used."""
     if not isinstance(tool, dict):
         return "its descriptor is no object"
     name = tool.get("name")
@@ -147,11 +149,11 @@ def _unusable(tool: Any) -> str:
         return "it runs only as a task of its own, which cannot be called"
     if _depth(tool) > _DEEPEST:
         return f"its descriptor is nested more than {_DEEPEST} levels deep"
-    return _misheaded(schema)
+    return _invalid_header(schema)
 
 
-def _misheaded(schema: dict[str, Any]) -> str:
-    """Return why an argument's header name is invalid; empty if all are valid or there are none."""
+def _invalid_header(schema: dict[str, Any]) -> str:
+    """Return why the header name of an argument is invalid; empty if none is."""
     from mcp.shared.inbound import find_invalid_x_mcp_header
 
     wrong = find_invalid_x_mcp_header(schema)
@@ -159,7 +161,7 @@ def _misheaded(schema: dict[str, Any]) -> str:
 
 
 def _draft(spec: ServerSpec, claimed: dict[str, str], tool: dict[str, Any]) -> ToolDraft | str:
-    """Return the draft that a person approves, or the reason why there is none."""
+    """Return the draft that a person can approve, or the reason why there is none."""
     import rfc8785
 
     pinned = Pinned(server=spec, calls_itself=claimed, tool=tool)
@@ -169,20 +171,20 @@ def _draft(spec: ServerSpec, claimed: dict[str, str], tool: dict[str, Any]) -> T
         return f"its descriptor has no canonical form: {one_line(str(error), 200)}"
     if len(code) > _LARGEST:
         return f"its descriptor has {len(code):,} bytes, of at most {_LARGEST:,}"
-    described, takes, gives = parts_of(tool)
+    description, input_schema, output_schema = parts_of(tool)
     return ToolDraft(
         name=library_name(spec.name, tool["name"]),  # type: ignore[arg-type]  # a name by `_unclear`
-        description=one_line(described, 400),
+        description=one_line(description, 400),
         code=code,
         tests="",
-        input_schema=takes,
-        output_schema=gives,
+        input_schema=input_schema,
+        output_schema=output_schema,
         capabilities=_capabilities(spec),
     )
 
 
 def _capabilities(spec: ServerSpec) -> Capabilities:
-    """Return the capabilities of a run: for a remote server its host and the secrets of its headers."""
+    """Return the capabilities of a run; for a remote server these are its host and the secrets of its headers."""
     if not spec.url:
         return spec.capabilities
     from urllib.parse import urlsplit
@@ -197,12 +199,12 @@ def _capabilities(spec: ServerSpec) -> Capabilities:
 
 
 def _depth(value: Any) -> int:
-    deepest, rest = 0, [(value, 1)]
-    while rest:
-        node, level = rest.pop()
+    deepest, pending = 0, [(value, 1)]
+    while pending:
+        node, level = pending.pop()
         deepest = max(deepest, level)
         if isinstance(node, dict):
-            rest += [(inner, level + 1) for inner in node.values()]
+            pending += [(inner, level + 1) for inner in node.values()]
         elif isinstance(node, list):
-            rest += [(inner, level + 1) for inner in node]
+            pending += [(inner, level + 1) for inner in node]
     return deepest

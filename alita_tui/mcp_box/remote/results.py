@@ -1,4 +1,4 @@
-"""Turns a remote tool's result into the report of a run: text, structured content, files. Links are not followed."""
+"""Turns a remote tool's result (text, structured content, files) into a run's report. Links are not followed."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def report_of(
     if structured:
         result = raw.get("structuredContent")
         if result is None:
-            why = "It ran, and gave no structured content although its descriptor promises it."
-            return msgspec.structs.replace(report, status="bad_result", error=why)
+            problem = "It ran, and gave no structured content although its descriptor promises it."
+            return msgspec.structs.replace(report, status="bad_result", error=problem)
     elif raw.get("structuredContent") is not None and not texts:
         result = raw["structuredContent"]
     else:
         result = texts[0] if len(blocks) == 1 and texts else blocks
     if len(msgspec.json.encode(result)) > limits.result_bytes:
-        why = f"The result is larger than {limits.result_bytes >> 10} kB."
-        return msgspec.structs.replace(report, status="limit", error=why, limits_hit=("result",))
+        problem = f"The result is larger than {limits.result_bytes >> 10} kB."
+        return msgspec.structs.replace(report, status="limit", error=problem, limits_hit=("result",))
     return msgspec.structs.replace(report, result=result)
 
 
@@ -62,13 +62,13 @@ class _Files:
         self.lost = ""
 
     def keep(self, data: str, media: str) -> str:
-        """Write base64 data; return the file's name, or why it is not kept."""
+        """Write base64 data to a file; return the file's name, or why it is not kept."""
         name = f"result-{len(self.files) + 1}{_SUFFIXES.get(media, '.bin')}"
         if self._landing is None:
             return "not kept"
         too_large = len(data) * 3 // 4 > self._limits.file_bytes
         if too_large or len(self.files) >= _MOST_FILES or self._size > self._limits.scratch_bytes:
-            self.lost = "the result holds more files, or larger ones, than are taken"
+            self.lost = "the result holds more or larger files than are accepted"
             return "not kept: too large or too many"
         try:
             raw = base64.b64decode(data, validate=True)
@@ -82,28 +82,28 @@ class _Files:
 
 
 def _block(block: dict[str, Any], files: _Files) -> dict[str, Any]:
-    """Return a content block without its bytes."""
-    kind = str(block.get("type"))
-    if kind == "text":
+    """Return a content block in which the name of a file replaces its bytes."""
+    block_type = str(block.get("type"))
+    if block_type == "text":
         return {"type": "text", "text": str(block.get("text", ""))}
-    if kind in ("image", "audio"):
+    if block_type in ("image", "audio"):
         media = str(block.get("mimeType", ""))
         return {
-            "type": kind,
+            "type": block_type,
             "media": one_line(media, 80),
             "file": files.keep(str(block.get("data", "")), media),
         }
-    if kind == "resource_link":
+    if block_type == "resource_link":
         return {
-            "type": kind,
+            "type": block_type,
             "uri": one_line(str(block.get("uri")), 400),
             "name": one_line(str(block.get("name")), 200),
         }
     inner = block.get("resource")
-    if kind == "resource" and isinstance(inner, dict):
-        content: dict[str, Any] = {"type": kind, "uri": one_line(str(inner.get("uri")), 400)}
+    if block_type == "resource" and isinstance(inner, dict):
+        content: dict[str, Any] = {"type": block_type, "uri": one_line(str(inner.get("uri")), 400)}
         if "blob" in inner:
             media = str(inner.get("mimeType", ""))
             return {**content, "file": files.keep(str(inner["blob"]), media)}
         return {**content, "text": str(inner.get("text", ""))}
-    return {"type": one_line(kind, 60)}
+    return {"type": one_line(block_type, 60)}

@@ -1,4 +1,4 @@
-"""Finds the risks of a remote tool that a person must accept, each by its name, to approve it."""
+"""Finds the risks of a remote tool. A person must accept each by its name to approve the tool."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from alita_tui.view.risk import Risk
 
 _NEAR = 0.88
 """Similarity from which one name can be mistaken for another."""
-_LEAST = 5
+_SHORTEST = 5
 """Shortest name in which one wrong, missing or swapped letter is easily overlooked."""
 _MOST_NEAR = 10
-"""How many similar names are listed for one tool: a server may list hundreds."""
-_WORDS = {
+"""Most similar names listed for one tool, as a server may list hundreds."""
+_EFFECTS = {
     "changes things": "write|edit|update|create|delete|remove|move|rename|overwrite|drop|insert|upload|push|commit",
     "runs things": "execute|exec|eval|shell|command|script|subprocess|terminal|sudo|install",
     "sends things": "send|post|publish|email|message|notify|webhook|share|transfer|pay|payment|purchase|order",
@@ -35,7 +35,7 @@ _CALL_ORDER = re.compile(
 
 
 class Names:
-    """The names of all tools, indexed so that similar ones are found."""
+    """The names of all tools, indexed to find similar ones."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._by_form: dict[str, list[str]] = {}
@@ -43,29 +43,30 @@ class Names:
             self._by_form.setdefault(_folded(name), []).append(name)
         self._forms = tuple(self._by_form)
 
-    def near(self, name: str, short: str, own: str) -> Iterator[str]:
-        """Yield the names that `name`, or only `short`, can be mistaken for; none that begins with `own`,
-        and the nearest few.
+    def near(self, name: str, tool_name: str, own_prefix: str) -> Iterator[str]:
+        """Yield a few names that can be mistaken for `name` or `tool_name`, nearest first.
+
+        Names that begin with `own_prefix` are left out.
         """
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import extract
 
-        alike = extract(
+        similar_forms = extract(
             _folded(name), self._forms, scorer=Indel.normalized_similarity, score_cutoff=_NEAR, limit=None
         )
-        forms = dict.fromkeys((_folded(short), *(form for form, _, _ in alike)))
+        forms = dict.fromkeys((_folded(tool_name), *(form for form, _, _ in similar_forms)))
         names = (candidate for form in forms for candidate in self._by_form.get(form, ()))
         return islice(
-            (candidate for candidate in names if candidate != name and not candidate.startswith(own)),
+            (candidate for candidate in names if candidate != name and not candidate.startswith(own_prefix)),
             _MOST_NEAR,
         )
 
 
 class ServerNames:
-    """The names of servers here, and the names they claim, which anybody can choose."""
+    """The names of all servers in alita, and the names that they claim, which anybody can choose."""
 
     def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
-        """`known` has each server's name here and the name it claims; empty for none."""
+        """`known` holds each server's name in alita and the name that it claims, empty for none."""
         self._known = tuple(known)
         self._cache: dict[tuple[str, str], tuple[str, ...]] = {}
 
@@ -97,27 +98,28 @@ def remote_risks(
 ) -> tuple[Risk, ...]:
     """Return the risks of a remote tool, most telling first.
 
-    `addressed` returns the words that a text addresses to its reader; `others` are all tools, `servers` all servers.
+    `addressed` returns the words that a text addresses to its reader. `others` are the names of all tools, `servers`
+    those of all servers.
     """
     descriptor = pinned(draft)
     claims = " ".join(descriptor.calls_itself.values())
     texts = (*_texts(descriptor.tool), ("what the server calls itself", claims))
     risks = [
-        *_place(descriptor),
-        *_requests(descriptor),
-        *spoken(texts, addressed),
-        *_ordering(texts),
-        *hidden(texts),
-        *_alike(draft.name, descriptor, others),
-        *_servers_alike(descriptor, servers),
-        *_words(descriptor),
+        *_place_risks(descriptor),
+        *_request_risks(descriptor),
+        *addressing_risks(texts, addressed),
+        *_ordering_risks(texts),
+        *hidden_text_risks(texts),
+        *_alike_risks(draft.name, descriptor, others),
+        *_server_name_risks(descriptor, servers),
+        *_effect_risks(descriptor),
     ]
-    others_used = msgspec.structs.replace(draft.capabilities, model_calls=0)  # `_requests` reports them
+    others_used = msgspec.structs.replace(draft.capabilities, model_calls=0)  # these are in `_request_risks`
     risks += [Risk("network" if "host" in phrase else "secret", phrase) for phrase in phrases(others_used)]
     return tuple(dict.fromkeys(risks))
 
 
-def _place(descriptor: Pinned) -> Iterator[Risk]:
+def _place_risks(descriptor: Pinned) -> Iterator[Risk]:
     server = descriptor.server
     if server.place == "host":
         yield Risk(
@@ -131,7 +133,7 @@ def _place(descriptor: Pinned) -> Iterator[Risk]:
         )
 
 
-def _requests(descriptor: Pinned) -> Iterator[Risk]:
+def _request_risks(descriptor: Pinned) -> Iterator[Risk]:
     """Yield a risk for each kind of request that the server may make."""
     server = descriptor.server
     if server.model_calls:
@@ -145,51 +147,53 @@ def _requests(descriptor: Pinned) -> Iterator[Risk]:
         yield Risk("told-folders", f"the server is told of {', '.join(server.roots)}", serious=False)
 
 
-def spoken(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:
-    """Yield a risk for each text that addresses its reader; each comes with its place."""
-    for place, text in texts:
+def addressing_risks(texts: Iterable[tuple[str, str]], addressed: Callable[[str], str]) -> Iterator[Risk]:
+    """Yield a risk for each text that addresses its reader; `texts` are locations and texts."""
+    for location, text in texts:
         if words := addressed(text):
-            yield Risk("speaks-to-the-reader", f"{place} speaks to its reader: “{words}”")
+            yield Risk("speaks-to-the-reader", f"{location} speaks to its reader: “{words}”")
 
 
-def _ordering(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
-    for place, text in texts:
+def _ordering_risks(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+    for location, text in texts:
         if match := _CALL_ORDER.search(text):
             yield Risk(
-                "speaks-to-the-reader", f"{place} says when to call other tools: “{one_line(match[0], 120)}”"
+                "speaks-to-the-reader",
+                f"{location} says when to call other tools: “{one_line(match[0], 120)}”",
             )
 
 
-def hidden(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
+def hidden_text_risks(texts: Iterable[tuple[str, str]]) -> Iterator[Risk]:
     """Yield a risk for each text with invisible characters or with lookalike words."""
-    for place, text in texts:
+    for location, text in texts:
         if count := hidden_characters(text):
             yield Risk(
-                "hidden-characters", f"{place}: {counted(count, 'invisible or direction-changing character')}"
+                "hidden-characters",
+                f"{location}: {counted(count, 'invisible or direction-changing character')}",
             )
         for _, word in lookalikes(text)[:3]:
-            yield Risk("lookalikes", f"{place}: {spelled(word)} passes for another word")
+            yield Risk("lookalikes", f"{location}: {spelled(word)} passes for another word")
 
 
 def resembles(name: str, known_name: str) -> bool:
-    """Return whether one name can be mistaken for the other."""
+    """Return True if one name can be mistaken for the other."""
     return any(Names((known_name,)).near(name, name, "\0"))
 
 
-def _alike(name: str, descriptor: Pinned, others: Names) -> Iterator[Risk]:
+def _alike_risks(name: str, descriptor: Pinned, others: Names) -> Iterator[Risk]:
     for similar in others.near(name, descriptor.tool_name, f"{descriptor.server.name.replace('-', '_')}_"):
         yield Risk("like-another", f"its name can be taken for that of the tool {one_line(similar, 80)}")
 
 
-def _servers_alike(descriptor: Pinned, servers: ServerNames) -> Iterator[Risk]:
-    for why in islice(
+def _server_name_risks(descriptor: Pinned, servers: ServerNames) -> Iterator[Risk]:
+    for sentence in islice(
         servers.alike(descriptor.server.name, descriptor.calls_itself.get("name", "")), _MOST_NEAR
     ):
-        yield Risk("like-another", why)
+        yield Risk("like-another", sentence)
 
 
 def _same(name: str, known_name: str) -> bool:
-    """Return whether two servers' names can be mistaken for each other; an empty name resembles none."""
+    """Return True if two servers' names can be mistaken for each other; an empty name resembles none."""
     if not name.strip() or not known_name.strip():
         return False
     form, known_form = _folded(name), _folded(known_name)
@@ -197,8 +201,10 @@ def _same(name: str, known_name: str) -> bool:
         return name.casefold() == known_name.casefold()
     from rapidfuzz.distance import OSA
 
-    slip = min(len(form), len(known_form)) >= _LEAST and OSA.distance(form, known_form, score_cutoff=1) <= 1
-    return form == known_form or slip or resembles(name, known_name)
+    one_letter_off = (
+        min(len(form), len(known_form)) >= _SHORTEST and OSA.distance(form, known_form, score_cutoff=1) <= 1
+    )
+    return form == known_form or one_letter_off or resembles(name, known_name)
 
 
 def _folded(name: str) -> str:
@@ -206,25 +212,25 @@ def _folded(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.lower().translate(digits))
 
 
-def _words(descriptor: Pinned) -> Iterator[Risk]:
+def _effect_risks(descriptor: Pinned) -> Iterator[Risk]:
     text = f"{descriptor.tool_name} {descriptor.tool.get('title') or ''} {descriptor.tool.get('description') or ''}"
-    plain = re.sub(r"[_\-./]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)).lower()
-    for effect, words in _WORDS.items():
-        if match := re.search(rf"\b(?:{words})(?:s|es|ed|ing)?\b", plain):
+    spaced = re.sub(r"[_\-./]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)).lower()
+    for effect, words in _EFFECTS.items():
+        if match := re.search(rf"\b(?:{words})(?:s|es|ed|ing)?\b", spaced):
             yield Risk("capability-words", f"by its words it {effect}: “{match[0]}”", serious=False)
 
 
 def _texts(tool: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield every text of a descriptor with its place; keys are texts too."""
+    """Yield every text of a descriptor, keys included, with its location."""
     pending: list[tuple[str, Any]] = [(str(key), value) for key, value in tool.items()]
     yield "its fields", " ".join(map(str, tool))
     while pending:
-        place, value = pending.pop(0)
+        location, value = pending.pop(0)
         if isinstance(value, str):
-            yield place, value
+            yield location, value
         elif isinstance(value, dict):
             if value:
-                yield f"{place}: names", " ".join(str(key).replace("_", " ") for key in value)
-            pending += [(place, inner) for inner in value.values()]
+                yield f"{location}: names", " ".join(str(key).replace("_", " ") for key in value)
+            pending += [(location, inner) for inner in value.values()]
         elif isinstance(value, list):
-            pending += [(place, inner) for inner in value]
+            pending += [(location, inner) for inner in value]

@@ -1,8 +1,8 @@
-"""The servers in use: started when one of their tools is called, checked against approvals, stopped when idle.
+"""The servers in use: started when one of their tools is called, compared with their approvals, stopped when idle.
 
-The pinned descriptor of the called tool says which server to start. Before a call the server's list is compared with
-what was approved: after connecting, when the server reports a change, and after a minute. Calls of a boxed server go
-one at a time, so that each of its requests to a granted host belongs to one call.
+The pinned descriptor of the called tool names the server. The server's list of tools is compared with what was
+approved after connecting, after a reported change, and before a call if a minute has passed. Calls of a server in a
+container run one at a time, so that each of its requests to a granted host belongs to one call.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Tell = Callable[[ServerEvent], Awaitable[object]]
 _FRESH_SECONDS = 60.0
 _AT_ONCE = 8
 _MOST_RECORDED = 20
-"""Requests that are recorded per start of a server, so that a flood does not fill the log."""
+"""Most requests recorded per start of a server, so that a flood does not fill the log."""
 _ENDING_SECONDS = 1.0
-_RESTS = (5.0, 30.0, 120.0, 600.0)
-"""Seconds without a new try after the third failure in a row, the fourth, and so on."""
+_PAUSES = (5.0, 30.0, 120.0, 600.0)
+"""Seconds without a new attempt after the third failure in a row, after the fourth, and so on."""
 
 
 class Patience(Value, frozen=True):
@@ -47,27 +47,27 @@ class Patience(Value, frozen=True):
 
 
 class Opening(Protocol):
-    """Starts or connects to a server; `app` provides it, because it joins several packages."""
+    """Starts a server or connects to it. `app` provides the implementation, because it joins several packages."""
 
     async def __call__(
         self, spec: ServerSpec, lock: Lock, on_request: Callable[[str], None], start_id: str
     ) -> tuple[Link, RunningProgram | None]:
-        """Return a link that is not open yet, and its program if the server runs here.
+        """Return a link to be opened, and its program if the server runs on this machine.
 
-        Raise AlitaError if it cannot be started.
+        Raises AlitaError if it cannot be started.
         """
 
 
 class Book(Protocol):
-    """The records about servers. `app` implements it; it blocks on the disk."""
+    """The records about servers. `app` implements it. Its methods block on the disk."""
 
     def check(self, spec: ServerSpec) -> None:
-        """Raise UsageError, StoreError for a server that is switched off or differs from what the person typed."""
+        """Raise UsageError for a server that is switched off or differs from what the person typed; StoreError."""
 
     def listed(self, spec: ServerSpec, offered: Listing, protocol: str) -> tuple[tuple[str, int, str], ...]:
         """Store what a server lists, and suspend its approved tools that have changed.
 
-        Return name, version and reason of each.
+        Returns name, version and reason of each suspended tool.
         """
 
 
@@ -77,9 +77,8 @@ class _Server:
     def __init__(self, link: Link, program: RunningProgram | None) -> None:
         self.link = link
         self.program = program
-        one_at_a_time = (
-            program is not None or link.answering is not None
-        )  # each of its requests belongs to one call
+        # With one call at a time, each of the server's own requests belongs to that call.
+        one_at_a_time = program is not None or link.answering is not None
         self.room = asyncio.Semaphore(1 if one_at_a_time else _AT_ONCE)
         self.current: dict[str, str] = {}
         """Code of each tool as listed now, by its name on the server."""
@@ -102,8 +101,8 @@ class Servers:
         holds_secret: Callable[[str], bool] = lambda _: False,
         answering: Callable[[ServerSpec], Answering] | None = None,
     ) -> None:
-        """`holds_secret` tells whether a text that a server lists holds a secret value. `answering` answers
-        a server's own requests; without it all of them are refused.
+        """`holds_secret` returns True if a listed text holds a secret value. `answering` answers a server's own
+        requests; without it all of them are refused.
         """
         self._opening = opening
         self._book = book
@@ -120,7 +119,7 @@ class Servers:
         self._idling: asyncio.Task[None] | None = None
 
     async def call(self, job: Job) -> RunReport:
-        """Call the tool whose pinned descriptor is the job's code. Raise ServerUnavailable."""
+        """Call the tool whose pinned descriptor is the job's code. Raises ServerUnavailable."""
         try:
             pinned = msgspec.json.decode(job.code.encode(), type=ready(Pinned))
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
@@ -135,14 +134,14 @@ class Servers:
             server.busy += 1
             try:
                 async with server.room:
-                    if server.link.alive:  # it may have fallen while this call waited for its turn
+                    if server.link.alive:  # it may have failed while this call waited for its turn
                         return await self._called(pinned, server, job)
             finally:
                 server.busy -= 1
                 server.used_at = time.monotonic()
 
     async def _called(self, pinned: Pinned, server: _Server, job: Job) -> RunReport:
-        """Call a tool if it is still the approved one. Raise ServerUnavailable."""
+        """Call a tool if it is still the approved one. Raises ServerUnavailable."""
         await self._require_listed(pinned, server, job)
         began = time.monotonic()
         try:
@@ -167,9 +166,9 @@ class Servers:
         )
 
     async def look(self, spec: ServerSpec, lock: Lock) -> tuple[Listing, str, float]:
-        """Return what a server lists now, the revision it speaks, and how many milliseconds it took to start.
+        """Return what a server lists now, its protocol version, and the milliseconds that starting it took.
 
-        Raise ServerUnavailable.
+        Raises ServerUnavailable.
         """
         began = time.monotonic()
         server = await self._connected(spec, lock)
@@ -198,9 +197,9 @@ class Servers:
             if stale or server.link.tap.changed:
                 await self._compare(spec, server)
         if server.current.get(pinned.tool_name) != job.code:
-            gone = pinned.tool_name not in server.current
+            missing = pinned.tool_name not in server.current
             raise ServerUnavailable(
-                f"The server {spec.name} {'no longer has' if gone else 'has changed'} the tool "
+                f"The server {spec.name} {'no longer has' if missing else 'has changed'} the tool "
                 f"{one_line(pinned.tool_name, 80)} since it was approved, so it was not called.",
                 hint=f"A person looks at it and decides: alita mcp show {spec.name}",
             )
@@ -248,11 +247,11 @@ class Servers:
         try:
             await link.open(self._patience.connect_seconds)
         except (LinkError, asyncio.CancelledError) as error:
-            why = await _with_words(str(error), program)
+            reason = await _explained(str(error), program)
             await _end(server)
             if isinstance(error, asyncio.CancelledError):
                 raise
-            raise await self._unavailable(spec, why) from error
+            raise await self._unavailable(spec, reason) from error
         if program is not None:
             await program.finish()
         self._servers[spec.digest] = server
@@ -261,7 +260,7 @@ class Servers:
         return server
 
     async def _compare(self, spec: ServerSpec, server: _Server) -> None:
-        """List the tools again and suspend those that changed. Raise ServerUnavailable."""
+        """List the tools again and suspend those that changed. Raises ServerUnavailable."""
         try:
             offered = self._listing(spec, server, await server.link.tools())
         except LinkError as error:
@@ -286,36 +285,37 @@ class Servers:
     ) -> RunReport:
         """Return the report of a call without a result."""
         maybe = " It may have run." if error.sent else ""
-        explanation = await _with_words(str(error), server.program if error.lost else None)
+        explanation = await _explained(str(error), server.program if error.lost else None)
         text = f"The server {spec.name}: {explanation}.{maybe}"
         if error.lost:
-            self._fell(spec, str(error))
+            self._count_failure(spec, str(error))
             await self._drop(spec, server, explanation, fault=True)
             return RunReport(status="killed", error=text, duration_ms=milliseconds)
         if error.timeout:
             return RunReport(status="timeout", error=text, limits_hit=("wall",), duration_ms=milliseconds)
         return RunReport(status="error", error=text, duration_ms=milliseconds)
 
-    async def _unavailable(self, spec: ServerSpec, why: str) -> ServerUnavailable:
-        self._fell(spec, why)
-        await self._tell(e.ServerStopped(server=spec.name, reason=one_line(why, 300), fault=True))
+    async def _unavailable(self, spec: ServerSpec, reason: str) -> ServerUnavailable:
+        self._count_failure(spec, reason)
+        await self._tell(e.ServerStopped(server=spec.name, reason=one_line(reason, 300), fault=True))
         return ServerUnavailable(
-            f"The server {spec.name} cannot be used: {one_line(why, 400)}", hint=f"alita mcp test {spec.name}"
+            f"The server {spec.name} cannot be used: {one_line(reason, 400)}",
+            hint=f"alita mcp test {spec.name}",
         )
 
-    def _fell(self, spec: ServerSpec, why: str) -> None:
+    def _count_failure(self, spec: ServerSpec, reason: str) -> None:
         count = self._failures.get(spec.digest, (0, 0.0, ""))[0] + 1
-        rest = _RESTS[min(count - 3, len(_RESTS) - 1)] if count >= 3 else 0.0
-        self._failures[spec.digest] = (count, time.monotonic() + rest, one_line(why, 120))
+        pause = _PAUSES[min(count - 3, len(_PAUSES) - 1)] if count >= 3 else 0.0
+        self._failures[spec.digest] = (count, time.monotonic() + pause, one_line(reason, 120))
 
-    async def _drop(self, spec: ServerSpec, server: _Server, why: str, *, fault: bool) -> None:
+    async def _drop(self, spec: ServerSpec, server: _Server, reason: str, *, fault: bool) -> None:
         if self._servers.get(spec.digest) is server:
             del self._servers[spec.digest]
-            await self._tell(e.ServerStopped(server=spec.name, reason=one_line(why, 300), fault=fault))
+            await self._tell(e.ServerStopped(server=spec.name, reason=one_line(reason, 300), fault=fault))
         await _end(server)
 
     def _refused(self, spec: ServerSpec, request: str) -> None:
-        """Record a request of a server; the SDK has refused it."""
+        """Record a request of a server that the SDK has refused."""
         task = asyncio.ensure_future(
             self._tell(e.ServerAsked(server=spec.name, request=one_line(request, 80)))
         )
@@ -323,7 +323,7 @@ class Servers:
         task.add_done_callback(self._background.discard)
 
     async def _idle(self) -> None:
-        """Stop servers that were idle for too long."""
+        """Stop servers that have been idle for too long, until cancelled."""
         while True:
             await asyncio.sleep(min(self._patience.idle_seconds / 4, 30.0))
             for digest, server in list(self._servers.items()):
@@ -338,13 +338,13 @@ async def _end(server: _Server) -> None:
     await server.link.close()
 
 
-async def _with_words(why: str, program: RunningProgram | None) -> str:
-    """Return a reason, with how the program ended and the last line of its stderr."""
+async def _explained(reason: str, program: RunningProgram | None) -> str:
+    """Return a reason, extended by how the program ended and by the last line of its stderr."""
     if program is None:
-        return why
-    late = time.monotonic() + _ENDING_SECONDS  # its output ends a moment before the process does
-    while not program.ended and time.monotonic() < late:  # noqa: ASYNC110  # no event reports it
+        return reason
+    deadline = time.monotonic() + _ENDING_SECONDS  # its output ends a moment before the process does
+    while not program.ended and time.monotonic() < deadline:  # noqa: ASYNC110  # no event reports it
         await asyncio.sleep(0.02)
     lines = bytes(program.said).decode("utf-8", "replace").strip().splitlines()
-    parts = [program.ended or why, *([f"its last words: {one_line(lines[-1], 200)}"] if lines else [])]
+    parts = [program.ended or reason, *([f"its last words: {one_line(lines[-1], 200)}"] if lines else [])]
     return "; ".join(parts)

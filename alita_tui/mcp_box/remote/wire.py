@@ -1,8 +1,8 @@
 """Reads and inspects the messages between the SDK's client and a server before the SDK parses them.
 
-The SDK's own splitter rescans every line from its start and has no limit, its models drop unknown fields, and one bad
-tool fails a whole list. So each message passes the tap: it stores a list's tools as received, passes on only those that
-the SDK can parse, limits the rate of messages, and reports the server's own requests.
+The SDK's own line splitter rescans each line from its start and has no limit, its models drop unknown fields, and one
+invalid tool fails a whole list. So each message passes a tap, which stores listed tools as received, passes on only
+those that the SDK can parse, limits the rate of messages, and reports the server's own requests.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from alita_tui.spine.ports.sandbox import RunningProgram
 
 LONGEST_LINE = 8 << 20
 _BURST, _PER_SECOND = 5_000, 500.0
-"""Messages that may come at once, and on average, beyond the answers to requests."""
+"""Messages allowed at once, and per second on average, besides answers to requests."""
 _UNREADABLE = -32700
 _ENDS = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT)
-"""Codes of the SDK's own failures; servers use them for other errors too."""
+"""Codes of the SDK's own failures, which servers use for other errors."""
 _BY_SDK = "SSE stream "
 """Prefix of the messages that the SDK's HTTP transport makes up for a server that stopped answering."""
 _ANSWERS = (mcp_types.JSONRPCResponse, mcp_types.JSONRPCError)
@@ -37,7 +37,7 @@ class Flood(ValueError):
 
 
 class Tap:
-    """Sees every message of one connection."""
+    """Inspects every message of one connection."""
 
     def __init__(self, on_request: Callable[[str], None]) -> None:
         """`on_request` gets the method of each request that the server makes."""
@@ -47,15 +47,15 @@ class Tap:
         self.tools: list[Any] = []
         """The tools of the newest page, as received."""
         self.changed = False
-        """True once the server reported that its list changed."""
+        """True once the server has reported that its list changed."""
 
     def sent(self, message: SessionMessage) -> None:
-        """Remember a request that is being sent."""
+        """Record a request that is being sent."""
         if isinstance(message.message, mcp_types.JSONRPCRequest):
             self._open[message.message.id] = message.message.method
 
-    def came(self, message: SessionMessage) -> None:
-        """Inspect a received message and leave in it only what the SDK can parse. Raise Flood."""
+    def received(self, message: SessionMessage) -> None:
+        """Inspect a received message and remove what the SDK cannot parse. Raises Flood."""
         rpc = message.message
         if isinstance(rpc, mcp_types.JSONRPCError) and rpc.error.code in _ENDS:
             if not rpc.error.message.startswith(_BY_SDK):
@@ -81,16 +81,16 @@ class Tap:
             self.changed = True
 
     def count(self) -> None:
-        """Count a message that answers no request. Raise Flood."""
+        """Count a message that answers no request. Raises Flood."""
         now = time.monotonic()
         self._free = min(self._free + (now - self._counted_at) * _PER_SECOND, float(_BURST)) - 1
         self._counted_at = now
         if self._free < 0:
             raise Flood(f"it sent more than {_BURST:,} messages that nobody asked for")
 
-    def failures(self, why: str) -> list[SessionMessage]:
-        """Return an error for every open request: one of them has lost its answer, and it is unknown which."""
-        error = mcp_types.ErrorData(code=_UNREADABLE, message=f"The server's answer cannot be read: {why}")
+    def failures(self, reason: str) -> list[SessionMessage]:
+        """Return an error for every open request, because it is unknown which of them the lost answer was for."""
+        error = mcp_types.ErrorData(code=_UNREADABLE, message=f"The server's answer cannot be read: {reason}")
         unanswered, self._open = list(self._open), {}
         return [
             SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
@@ -110,12 +110,12 @@ def _parses(tool: Any) -> bool:
 async def over_program(
     program: RunningProgram, tap: Tap, broken: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Return the streams of a program's stdin and stdout; `broken` gets the reason if they are given up."""
+    """Yield the streams of a program's stdin and stdout; `broken` gets the reason if they are given up."""
     to_us, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, from_us = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def reader() -> None:
-        async with to_us:  # closing it is how the end of the server reaches the session
+        async with to_us:  # closing it tells the session that the server has ended
             try:
                 async for line in _lines(program):
                     for message in _read(line, tap):
@@ -145,20 +145,20 @@ async def over_program(
 
 async def _lines(program: RunningProgram) -> AsyncIterator[bytes]:
     lines = Lines(LONGEST_LINE)
-    while piece := await program.read():
-        for line in lines.feed(piece):
+    while chunk := await program.read():
+        for line in lines.feed(chunk):
             if line.strip():
                 yield line
 
 
 def _read(line: bytes, tap: Tap) -> list[SessionMessage]:
-    """Return the message of a line; for an unreadable one, errors for the open requests. Raise Flood."""
+    """Return the message of a line; for an unreadable line, errors for the open requests. Raises Flood."""
     try:
         message = SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except (ValidationError, RecursionError):
         tap.count()
         return tap.failures("it is no message of the protocol") if line.lstrip().startswith(b"{") else []
-    tap.came(message)
+    tap.received(message)
     return [message]
 
 
@@ -166,7 +166,7 @@ def _read(line: bytes, tap: Tap) -> list[SessionMessage]:
 async def tapped(
     inner: AbstractAsyncContextManager[TransportStreams], tap: Tap, broken: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Return the streams of another transport, with the tap in between."""
+    """Yield the streams of another transport, with the tap in between."""
     async with inner as (read, write):
         to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
@@ -176,7 +176,7 @@ async def tapped(
                 try:
                     async for message in read:
                         if isinstance(message, SessionMessage):
-                            tap.came(message)
+                            tap.received(message)
                         await to_us.send(message)
                 except Flood as error:
                     broken(str(error))

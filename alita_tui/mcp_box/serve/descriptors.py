@@ -62,12 +62,12 @@ def _only_reads(item: str) -> bool:
 
 
 def gives_object(schema: Json) -> bool:
-    """Return whether a tool's result is an object, so that it needs no wrapper."""
+    """Return True if a tool's result is an object and needs no wrapper."""
     return isinstance(schema, dict) and schema.get("type") == "object"
 
 
 def _gives(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the output schema of an object; any other schema is wrapped in an object's."""
+    """Return the output schema as one of an object; any other schema is wrapped."""
     if schema.get("type") == "object":
         return schema
     shared: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""The server over streamable HTTP. A bearer token protects it; checks of Host and Origin also keep web pages out.
+"""The server over streamable HTTP, protected by a bearer token and by checks of Host and Origin against web pages.
 
-A page in a browser can reach loopback, by another name too (DNS rebinding); the SDK alone lets any local origin pass.
+A page in a browser can reach loopback, also by another name (DNS rebinding); the SDK alone accepts any local origin.
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ class Bearer:
         await self._app(scope, receive, send)
 
 
-def application(tools: ToolServer, token: str, host: str, port: int, names: tuple[str, ...] = ()) -> ASGIApp:
+def application(
+    tools: ToolServer, token: str, host: str, port: int, extra_names: tuple[str, ...] = ()
+) -> ASGIApp:
     """Return the ASGI application; without a `token` anyone who reaches the port may call."""
-    here = (
+    own_hosts = (
         ("127.0.0.1", "localhost", "[::1]") if host in LOOPBACK else (f"[{host}]" if ":" in host else host,)
     )
     # Behind a TLS proxy the Host header has the typed name, without this port.
-    hosts = [*(f"{name}:{port}" for name in (*names, *here)), *names]
-    origins = [*(f"http://{authority}" for authority in hosts), *(f"https://{name}" for name in names)]
+    hosts = [*(f"{name}:{port}" for name in (*extra_names, *own_hosts)), *extra_names]
+    origins = [*(f"http://{authority}" for authority in hosts), *(f"https://{name}" for name in extra_names)]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
     app = tools.server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=_LARGEST_REQUEST, session_idle_timeout=_IDLE_SECONDS,
@@ -63,41 +65,41 @@ def application(tools: ToolServer, token: str, host: str, port: int, names: tupl
     return Bearer(app, token) if token else app
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raise UsageError."""
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises UsageError if the address cannot be served."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(128)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)
     except OSError as error:
-        listening.close()
+        listener.close()
         raise UsageError(
             f"{host}:{port} cannot be served: {error.strerror or error}.",
             hint="Choose another: --http HOST:PORT",
         ) from error
-    return listening
+    return listener
 
 
 async def serve_http(
     tools: ToolServer,
-    listening: socket.socket,
+    listener: socket.socket,
     *,
     token: str,
     names: tuple[str, ...],
     ready: Callable[[str], None],
 ) -> None:
     """Serve until cancelled; `ready` gets the address once requests are accepted."""
-    host, port = listening.getsockname()[:2]
+    host, port = listener.getsockname()[:2]
     config = uvicorn.Config(
         application(tools, token, host, port, names), log_config=None, access_log=False, server_header=False,
-        http=_Impatient, limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_HEAD_SECONDS, lifespan="on",
+        http=_TimedProtocol, limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_HEAD_SECONDS, lifespan="on",
         ws="none", timeout_graceful_shutdown=2,
     )  # fmt: skip
     server = _Server(config)
     ready(f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await asyncio.shield(serving)
     except asyncio.CancelledError:
@@ -106,8 +108,8 @@ async def serve_http(
         raise
 
 
-class _Impatient(H11Protocol):
-    """Closes a connection whose first request does not arrive, so that idle ones cannot use up all slots."""
+class _TimedProtocol(H11Protocol):
+    """Closes a connection whose first request does not arrive in time, so that none of them uses up the slots."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the clock."""
@@ -121,7 +123,7 @@ class _Impatient(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to its process."""
+    """Leaves signal handling to the process."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

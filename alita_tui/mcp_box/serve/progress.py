@@ -1,4 +1,4 @@
-"""Progress of one call, to a client that asked for it: each line that the tool prints, and a sign of life between."""
+"""Reports the progress of a call to a client that asked for it: each printed line, and that it still runs."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ class Reports(Protocol):
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Send one; do nothing if the client asked for none."""
+        """Send a report; do nothing if the client asked for none."""
 
 
 @asynccontextmanager
 async def progress(reports: Reports, *, wanted: bool) -> AsyncIterator[Tell]:
-    """Yield a function that reports a line about the call; a client that is gone is not an error."""
+    """Yield a function that reports a line about the call. A client that has gone is not an error."""
     lines: list[str] = []
-    news = asyncio.Event()
+    has_lines = asyncio.Event()
 
     def tell(line: str) -> None:
         lines[:] = [*lines[-9:], line]
-        news.set()
+        has_lines.set()
 
     async def report() -> None:
         step = 0
         while True:
-            news.clear()
+            has_lines.clear()
             batch, lines[:] = lines[:] or ["running"], []
             for line in batch:
                 step += 1
                 await reports.report_progress(step, None, line)
             await asyncio.sleep(_APART_SECONDS)
             with suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), _SILENT_SECONDS)
+                await asyncio.wait_for(has_lines.wait(), _SILENT_SECONDS)
 
     if not wanted:
         yield tell

@@ -1,4 +1,4 @@
-"""Resources and prompts for clients: files that their calls left, documents, and offered prompts."""
+"""Resources and prompts for clients: files that their calls left, documents, and prompts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Reading:
         self._served = served
 
     async def listed(self, client: Client) -> list[dict[str, Any]]:
-        """Return the resources of a client, the newest files first. Raise StoreError."""
+        """Return the resources of a client, newest files first. Raises StoreError."""
         files = {results.uri_of(file): results.link(file) for file in reversed(self._served.files(client))}
         documents = await asyncio.to_thread(self._served.documents)
-        known = [
+        document_resources = [
             {
                 "uri": f"alita://{quote(document.name)}",
                 "name": document.name,
@@ -35,10 +35,10 @@ class Reading:
             }
             for document in documents
         ]
-        return [*files.values(), *known][:_MOST_LISTED]
+        return [*files.values(), *document_resources][:_MOST_LISTED]
 
     async def read(self, client: Client, uri: str) -> dict[str, Any] | None:
-        """Return the content of a resource; None if there is none. Raise StoreError, UsageError if it is too large."""
+        """Return the content of a resource; None if there is none. Raises StoreError; UsageError if it is too large."""
         if match := _DOCUMENT.fullmatch(uri):
             document = await asyncio.to_thread(self._served.document, match[1])
             if document is None:
@@ -59,7 +59,7 @@ class Reading:
         )
 
     async def prompts(self) -> list[dict[str, Any]]:
-        """Return the prompts that are offered."""
+        """Return the descriptors of the offered prompts."""
         return [
             {
                 "name": prompt.name,
@@ -70,7 +70,7 @@ class Reading:
         ]
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any] | None:
-        """Return a prompt with its parameters filled in; None if there is none. Raise UsageError."""
+        """Return a prompt with its parameters filled in; None if there is none. Raises UsageError."""
         prompt: Prompt | None = next(
             (
                 candidate

@@ -19,23 +19,23 @@ from alita_tui.spine.ports.serving import Answer
 from alita_tui.spine.text import clip, neutralise, one_line
 
 _LONGEST_TEXT = 64_000
-"""Characters of a result that are repeated as text; the structured content is complete."""
+"""Most characters of a result that are repeated as text; the structured content is complete."""
 _LARGEST_PICTURE = 1 << 20
 _MOST_PICTURES = 4
 LARGEST_READ = 8 << 20
-"""Bytes of a file that are sent in one answer."""
+"""Largest file that is sent in one answer, in bytes."""
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _URI = re.compile(r"alita://artefact/([0-9a-f]{64})(?:/[^\x00-\x20]*)?")
 PREFIX = "alita://artefact/"
 
 
 def uri_of(file: Artefact) -> str:
-    """Return a file's address: its digest decides, the name is for people."""
+    """Return a file's address: the digest identifies it, the name is for people."""
     return f"{PREFIX}{file.digest}/{quote(file.name, safe='')}"
 
 
 def digest_in(uri: str) -> str | None:
-    """Return the digest that an address names; None for anything else. No part of it is ever a path."""
+    """Return the digest in an address; None for any other text. No part of the address is used as a path."""
     match = _URI.fullmatch(uri)
     return match[1] if match else None
 
@@ -50,9 +50,9 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
-def failed(why: str, hint: str = "") -> dict[str, Any]:
+def failed(message: str, hint: str = "") -> dict[str, Any]:
     """Return an error as a result, so that a model can act on it."""
-    return {"content": [text(str(neutralise(f"{why} {hint}".strip())))], "isError": True}
+    return {"content": [text(str(neutralise(f"{message} {hint}".strip())))], "isError": True}
 
 
 def plain(value: Json) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def plain(value: Json) -> dict[str, Any]:
 def answered(
     record: ToolRecord, answer: Answer, pictures: list[tuple[Artefact, Path]], redacted: Callable[[str], str]
 ) -> dict[str, Any]:
-    """Return the result of a call. One that does not fit its schema is an error: clients check it.
+    """Return the result of a call. A result that does not match its schema is an error, as clients check it.
 
     A picture with a secret in its bytes is left out.
     """
@@ -81,15 +81,15 @@ def answered(
 
 
 def to_show(files: tuple[Artefact, ...]) -> tuple[Artefact, ...]:
-    """Return the pictures that go with an answer, the first few of a moderate size."""
-    fit = (file for file in files if file.media_type in _PICTURES and file.size <= _LARGEST_PICTURE)
-    return tuple(fit)[:_MOST_PICTURES]
+    """Return the pictures that are sent with an answer: the first few that are not too large."""
+    pictures = (file for file in files if file.media_type in _PICTURES and file.size <= _LARGEST_PICTURE)
+    return tuple(pictures)[:_MOST_PICTURES]
 
 
 def content_of(file: Artefact, path: Path, redacted: Callable[[str], str]) -> dict[str, Any]:
-    """Return a file's content: text as text without secrets, anything else in base64. Block on the disk.
+    """Return a file's content: text as text without secrets, anything else in base64. Blocks on the disk.
 
-    Raise UsageError for other bytes with a secret in them, because it cannot be cut out. Archives are not
+    Raises UsageError if other bytes hold a secret, because it cannot be removed from them. Archives are not
     searched.
     """
     raw, head = path.read_bytes(), {"uri": uri_of(file), "mimeType": file.media_type}
@@ -114,7 +114,7 @@ def _picture(file: Artefact, path: Path, redacted: Callable[[str], str]) -> dict
 
 
 def _holds_secret(raw: bytes, redacted: Callable[[str], str]) -> bool:
-    """Return whether bytes hold a secret as they are, or as text of two or four bytes a letter (UTF-16, UTF-32)."""
+    """Return True if bytes hold a secret in UTF-8, UTF-16 or UTF-32."""
     letters = (raw.decode("latin-1"), raw.replace(b"\0", b"").decode("latin-1"))
     return any(redacted(text) != text for text in letters)
 

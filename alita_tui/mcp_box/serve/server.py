@@ -1,6 +1,6 @@
-"""The server: requests of any client, in either era of the protocol, answered from the library.
+"""The server answers requests of any client, in the older and the newer protocol, from the library.
 
-A client can look, call and ask for a tool. Nothing here approves anything, and no client is ever asked to.
+A client can list tools, call them and ask for a new one. It can approve nothing, and is never asked to.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _INSTRUCTIONS = (
 
 
 class _Server(Server[Any]):
-    """A server whose clients are told of changes."""
+    """A server that announces changes to its clients."""
 
     def create_initialization_options(
         self,
@@ -59,7 +59,7 @@ class _Server(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Return what the handshake says; the transports call this without saying what changes."""
+        """Return the options of the handshake; the transports call this without the kinds of changes."""
         changes = NotificationOptions(tools_changed=True, resources_changed=True)
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
@@ -71,7 +71,7 @@ class _Server(Server[Any]):
         *,
         protocol_version: str | None = None,
     ) -> t.ServerCapabilities:
-        """Return what is offered; in the newer protocol the SDK claims every kind of notification at once."""
+        """Return the capabilities that exist; in the newer protocol the SDK claims every kind of notification."""
         claimed = super().get_capabilities(
             notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
         )
@@ -86,7 +86,7 @@ class ToolServer:
     """Answers clients; one per process."""
 
     def __init__(self, served: Served, version: str, *, listed: int) -> None:
-        """`version` is alita's; `listed` is how many tools a client is listed before it has to search."""
+        """`version` is alita's; `listed` is the most tools that are listed: a client has to search for others."""
         self._served = served
         self._shelf = Shelf(served, listed=listed)
         self._reading = Reading(served)
@@ -95,7 +95,7 @@ class ToolServer:
         self._legacy: WeakSet[Connection] = WeakSet()
         """Connections of the older protocol, each of which is notified of changes."""
         self._lists: dict[str, tuple[list[dict[str, Any]] | None, HandlerResult]] = {}
-        """By protocol version: the listed descriptors and the SDK's answer with them."""
+        """By protocol version: the listed descriptors, and the SDK's answer for them."""
         self._looked = asyncio.Lock()
         self._ready = False
         self.server = _Server(
@@ -115,7 +115,7 @@ class ToolServer:
             on_get_prompt=self._get_prompt,
             on_subscriptions_listen=self._listen,
         )
-        self.server.middleware[:] = [self._known]  # without OpenTelemetry: nothing leaves by an exporter
+        self.server.middleware[:] = [self._handle]  # without OpenTelemetry: nothing leaves by an exporter
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -140,10 +140,11 @@ class ToolServer:
     async def _listen(
         self, context: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
-        """Notify a client of what it asked for and what this server publishes; the acknowledgement says which."""
-        wanted = params.notifications
+        """Notify a client of the changes that it asked for; the acknowledgement lists those that are published."""
+        requested = params.notifications
         offered = t.SubscriptionFilter(
-            tools_list_changed=wanted.tools_list_changed, resources_list_changed=wanted.resources_list_changed
+            tools_list_changed=requested.tools_list_changed,
+            resources_list_changed=requested.resources_list_changed,
         )
         return await self._streams(context, params.model_copy(update={"notifications": offered}))
 
@@ -153,8 +154,8 @@ class ToolServer:
             with suppress(Exception):
                 await connection.send_resource_list_changed()
 
-    async def _known(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Collect connections of the older protocol, and cache the list that the SDK has validated."""
+    async def _handle(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Middleware: collect connections of the older protocol, and cache the list that the SDK has validated."""
         connection = ctx.session._connection  # the SDK has no other way to reach it later
         if ctx.protocol_version < MODERN:
             self._legacy.add(connection)
@@ -164,14 +165,14 @@ class ToolServer:
             or (ctx.params or {}).get("cursor")
         ):
             return await call_next(ctx)
-        listed, answer = self._lists.get(ctx.protocol_version, (None, None))
-        if listed is not self._shelf.listed or answer is None:
+        cached_tools, answer = self._lists.get(ctx.protocol_version, (None, None))
+        if cached_tools is not self._shelf.listed or answer is None:
             answer = await call_next(ctx)
             self._lists[ctx.protocol_version] = self._shelf.listed, answer
         return answer
 
     async def _look(self) -> None:
-        """Read the library before the first answer about it; afterwards the watch does."""
+        """Read the library before the first answer; afterwards `_watch` keeps it current."""
         async with self._looked:
             if not self._ready:
                 await self._shelf.look()
@@ -189,7 +190,7 @@ class ToolServer:
         return _complete({"tools": self._shelf.listed})
 
     async def _call_tool(self, context: Context, params: t.CallToolRequestParams) -> Json:
-        """Call a tool; errors that the caller can fix are results, as the protocol requires."""
+        """Call a tool. Errors that the caller can fix are results, as the protocol requires."""
         try:
             await self._look()
             result = await self._called(context, params.name, _plain(params.arguments or {}))
@@ -219,7 +220,7 @@ class ToolServer:
                 return await self._run(context, client, name, arguments)
 
     async def _served_tool(self, name: str) -> ToolRecord | None:
-        """Return a tool that is or was served; read the library again for an unknown one."""
+        """Return a tool that is or was served; for an unknown name the library is read again."""
         if self._shelf.get(name) is None:
             await self._shelf.look()
         return self._shelf.get(name)
@@ -233,8 +234,10 @@ class ToolServer:
         reports_progress = context.meta is not None and context.meta.get("progress_token") is not None
         async with progress(context.session, wanted=reports_progress) as tell:
             answer = await self._served.call(client, name, arguments, tell)
-        shown = [(file, self._served.file(client, file.digest)) for file in results.to_show(answer.files)]
-        pictures = [picture for _, picture in shown if picture is not None]
+        pictures_found = [
+            (file, self._served.file(client, file.digest)) for file in results.to_show(answer.files)
+        ]
+        pictures = [picture for _, picture in pictures_found if picture is not None]
         if answer.files:
             await self._announce_files()
         redacted = partial(self._served.redacted, client)
@@ -246,8 +249,8 @@ class ToolServer:
         need, limit = arguments.get("need"), arguments.get("limit", 5)
         if not isinstance(need, str) or not need.strip():
             raise UsageError(f"{SEARCH} needs a need, in words.")
-        most = min(max(limit, 1), 20) if isinstance(limit, int) else 5
-        hits = await asyncio.to_thread(self._served.find, need[:2000], most)
+        count = min(max(limit, 1), 20) if isinstance(limit, int) else 5
+        hits = await asyncio.to_thread(self._served.find, need[:2000], count)
         tools = [
             {**described(record), "chance": round(chance, 2), "annotations": None} for record, chance in hits
         ]
@@ -260,11 +263,11 @@ class ToolServer:
             return _complete({"resources": await self._reading.listed(client_of(context))})
 
     async def _list_templates(self, _: Context, __: t.PaginatedRequestParams | None) -> Json:
-        about = "A file that one of your calls left."
+        description = "A file that one of your calls left."
         template = {
             "name": "artefact",
             "uriTemplate": results.PREFIX + "{digest}/{name}",
-            "description": about,
+            "description": description,
         }
         return _complete({"resourceTemplates": [template]})
 
@@ -295,7 +298,7 @@ def _complete(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def client_of(context: Context) -> Client:
-    """Return the name that the client claims."""
+    """Return the name and version that the client claims."""
     parameters = context.session.client_params
     if parameters is None:
         return Client(name="a client")
@@ -305,7 +308,7 @@ def client_of(context: Context) -> Client:
 
 @contextmanager
 def _as_protocol() -> Iterator[None]:
-    """Raise alita's errors as protocol errors, where no result can carry them."""
+    """Raise alita's errors as protocol errors, for requests whose results cannot carry errors."""
     try:
         yield
     except AlitaError as error:
@@ -313,7 +316,7 @@ def _as_protocol() -> Iterator[None]:
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments as plain JSON that can be recorded. Raise UsageError."""
+    """Return arguments as plain JSON that can be recorded. Raises UsageError."""
     try:
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Chooses the tools that are listed to clients and notices changes. The list is short because it costs context."""
+"""Chooses the tools that are listed to clients, and notices changes. The list is short, as it costs context."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LOOK_SECONDS = 1.0
 
 
 class Shelf:
-    """The served tools as of the last reading of the library."""
+    """The served tools, as of when the library was last read."""
 
     def __init__(self, served: Served, *, listed: int) -> None:
-        """`listed` is how many tools are listed before the rest is found by search."""
+        """`listed` is the most tools that are listed; a search finds the others."""
         self._served = served
         self._most = listed
         self._fingerprint: object = None
@@ -30,11 +30,11 @@ class Shelf:
         """The descriptors, alita's own ones first."""
 
     def get(self, name: str) -> ToolRecord | None:
-        """Return a tool that is or was served, as of the last reading."""
+        """Return a tool that is or was served."""
         return self._records.get(name) or self._before.get(name)
 
     async def look(self) -> bool:
-        """Read the library; return whether the list changed. Raise StoreError."""
+        """Read the library; return True if the list changed. Raises StoreError."""
         records = await asyncio.to_thread(self._served.tools)
         builds = self._served.builds
         fingerprint = (
@@ -45,18 +45,18 @@ class Shelf:
             return False
         self._before |= self._records
         self._fingerprint, self._records = fingerprint, {str(record.draft.name): record for record in records}
-        own = own_tools(searches=len(records) > self._most, builds=builds)
-        before, self.listed = self.listed, [*own, *map(described, self._chosen(records))]
-        return before != self.listed
+        own_descriptors = own_tools(searches=len(records) > self._most, builds=builds)
+        previous, self.listed = self.listed, [*own_descriptors, *map(described, self._chosen(records))]
+        return previous != self.listed
 
     def _chosen(self, records: tuple[ToolRecord, ...]) -> list[ToolRecord]:
         """Return the most used tools, sorted by name: a stable order keeps a client's prompt cache valid."""
-        free = [record for record in records if record.draft.name not in OWN]
-        most_used = sorted(free, key=lambda record: (-record.runs, record.draft.name))[: self._most]
+        library_tools = [record for record in records if record.draft.name not in OWN]
+        most_used = sorted(library_tools, key=lambda record: (-record.runs, record.draft.name))[: self._most]
         return sorted(most_used, key=lambda record: record.draft.name)
 
     async def watch(self, announce: Callable[[], Awaitable[None]]) -> None:
-        """Call `announce` whenever the list changes, for ever."""
+        """Call `announce` whenever the list changes, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:

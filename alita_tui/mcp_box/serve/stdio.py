@@ -1,4 +1,4 @@
-"""The server on stdin and stdout. A line has a cap, so that no client can fill this process."""
+"""The server on stdin and stdout. Lines are limited, so that no client can fill this process's memory."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _TOO_LONG = '{"too long": '
 class CappedLines:
     """Lines of a descriptor, read by a thread that ends with the process; lines over the cap are skipped."""
 
-    def __init__(self, descriptor: int, most: int = LONGEST_LINE) -> None:
+    def __init__(self, descriptor: int, limit: int = LONGEST_LINE) -> None:
         self._descriptor = descriptor
-        self._most = most
+        self._most = limit
         self._lines: asyncio.Queue[str | None] = asyncio.Queue(maxsize=1)
         self._loop = asyncio.get_running_loop()
 
@@ -35,12 +35,12 @@ class CappedLines:
 
     def _feed(self) -> None:
         for line in lines_of(self._descriptor, self._most):
-            if not self._handed(line):
+            if not self._put(line):
                 return
-        self._handed(None)
+        self._put(None)
 
-    def _handed(self, line: str | None) -> bool:
-        """Wait until a line is taken, so that unread input stays in the pipe; return False once the loop is gone."""
+    def _put(self, line: str | None) -> bool:
+        """Wait until a line is taken, so that unread input stays in the pipe; return False if the loop has ended."""
         try:
             asyncio.run_coroutine_threadsafe(self._lines.put(line), self._loop).result()
         except (RuntimeError, asyncio.CancelledError):
@@ -48,25 +48,31 @@ class CappedLines:
         return True
 
 
-def lines_of(descriptor: int, most: int) -> Iterator[str]:
-    """Yield lines without their ends; one over `most` bytes is dropped and replaced by invalid JSON."""
-    pieces: list[bytes] = []
+def lines_of(descriptor: int, limit: int) -> Iterator[str]:
+    """Yield lines without line ends; a line of more than `limit` bytes is replaced by invalid JSON."""
+    collected: list[bytes] = []
     size, dropping = 0, False
-    while piece := os.read(descriptor, _CHUNK):
-        *ended, rest = piece.split(b"\n")
-        for part in ended:
-            if dropping or size + len(part) > most:
+    while chunk := os.read(descriptor, _CHUNK):
+        *complete, remaining = chunk.split(b"\n")
+        for line_bytes in complete:
+            if dropping or size + len(line_bytes) > limit:
                 yield _TOO_LONG
-            elif line := b"".join((*pieces, part)).strip():
+            elif line := b"".join((*collected, line_bytes)).strip():
                 yield line.decode("utf-8", "replace")
-            pieces, size, dropping = [], 0, False
-        size += len(rest)
-        dropping = dropping or size > most
-        pieces = [] if dropping else [*pieces, rest] if len(pieces) < 64 else [b"".join((*pieces, rest))]
+            collected, size, dropping = [], 0, False
+        size += len(remaining)
+        dropping = dropping or size > limit
+        collected = (
+            []
+            if dropping
+            else [*collected, remaining]
+            if len(collected) < 64
+            else [b"".join((*collected, remaining))]
+        )
 
 
 class PromptLines:
-    """Text for a descriptor: short text is written at once if the other end reads, otherwise a thread waits for it."""
+    """Writes to a descriptor: short text at once if the other end reads, otherwise in a thread that may wait."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -74,7 +80,7 @@ class PromptLines:
         self._poll.register(descriptor, select.POLLOUT)
 
     async def write(self, text: str) -> None:
-        """Write text whole. Raise OSError."""
+        """Write all of a text. Raises OSError."""
         data = text.encode()
         # A writable pipe takes this many bytes without blocking (pipe(7)).
         if len(data) <= select.PIPE_BUF and self._poll.poll(0):
@@ -83,18 +89,18 @@ class PromptLines:
             await asyncio.to_thread(self._write_all, data)
 
     def _write_all(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[os.write(self._descriptor, remaining) :]
 
     async def flush(self) -> None:
         """Do nothing: writes are not buffered."""
 
 
-def _taken(descriptor: int, instead: str | int, flags: int) -> int:
-    """Return a copy of the wire's descriptor; prints and child processes get `instead` in its place."""
+def _take_over(descriptor: int, target: str | int, flags: int) -> int:
+    """Return a copy of a descriptor and put `target` in its place, so that only the protocol uses the original."""
     wire = os.dup(descriptor)
-    replacement = os.open(instead, flags) if isinstance(instead, str) else os.dup(instead)
+    replacement = os.open(target, flags) if isinstance(target, str) else os.dup(target)
     os.dup2(replacement, descriptor)
     os.close(replacement)
     return wire
@@ -102,7 +108,7 @@ def _taken(descriptor: int, instead: str | int, flags: int) -> int:
 
 async def serve_stdio(tools: ToolServer) -> None:
     """Serve the client at the other end until it closes stdin."""
-    lines: Any = CappedLines(_taken(0, os.devnull, os.O_RDONLY))
-    answers: Any = PromptLines(_taken(1, 2, os.O_WRONLY))
+    lines: Any = CappedLines(_take_over(0, os.devnull, os.O_RDONLY))
+    answers: Any = PromptLines(_take_over(1, 2, os.O_WRONLY))
     async with stdio_server(stdin=lines, stdout=answers) as (read, write):
         await tools.server.run(read, write, tools.server.create_initialization_options())

@@ -12,11 +12,11 @@ from alita_tui.spine.text import one_line
 INSTRUCTIONS = "SKILL.md"
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
-"""Characters."""
+"""Most characters of a name and of a description."""
 _LONGEST_COMPATIBILITY = 500
 _LARGEST_FRONTMATTER = 16 << 10
 _MOST_EVENTS = 400
-"""Scalars, beginnings and ends in a frontmatter."""
+"""Most YAML events (scalars, starts and ends of collections) in a frontmatter."""
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 _CLOSED = re.compile(
@@ -36,20 +36,20 @@ class SkillText(Value, frozen=True):
     license: str = ""
     compatibility: str = ""
     allowed_tools: tuple[str, ...] = ()
-    """Tools that the skill asks to be allowed; alita ignores it."""
+    """Tools that the skill wants to use without asking; alita ignores them."""
     metadata: dict[str, str] = {}
 
 
 class SkillRefused(UsageError):
-    """Files that are no skill, or one that is not accepted."""
+    """The files are no skill, or break a rule of the format; `reason` says which."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"The skill is refused: {why}.")
-        self.why = why
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The skill is refused: {reason}.")
+        self.reason = reason
 
 
 def read_skill(text: str, folder: str) -> SkillText:
-    """Parse a `SKILL.md` in a folder of this name. Raise SkillRefused with the first rule it breaks."""
+    """Parse a `SKILL.md` in a folder of this name. Raises SkillRefused with the first rule that it breaks."""
     match = _CLOSED.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if match is None:
         raise SkillRefused(f"{INSTRUCTIONS} does not begin with a frontmatter between two lines of ---")
@@ -100,7 +100,7 @@ def _text(front: dict[str, _Parsed], field: str, *, needed: bool = False) -> str
 
 
 def _list(value: _Parsed) -> tuple[str, ...]:
-    """Return the names of a list, which may be written as one string."""
+    """Return a list of names, which may be written as one string."""
     if isinstance(value, str):
         return tuple(re.split(r"[,\s]+", value.strip())) if value.strip() else ()
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -115,9 +115,9 @@ def _metadata(value: _Parsed) -> dict[str, str]:
 
 
 def _frontmatter(text: str) -> dict[str, _Parsed]:
-    """Return a frontmatter whose scalars are all texts. Raise SkillRefused for anything but plain YAML.
+    """Return a frontmatter, with all scalars as strings. Raises SkillRefused for anything but plain YAML.
 
-    Tags are refused because they choose what a loader constructs; anchors and aliases because few bytes expand to many.
+    Tags are refused because they choose what a loader constructs, anchors because few bytes can expand to many.
     """
     import yaml
 
@@ -136,7 +136,7 @@ def _frontmatter(text: str) -> dict[str, _Parsed]:
 
 
 def _plain(events: Iterator[object]) -> Iterator[object]:
-    """Yield the events that carry content. Raise SkillRefused for tags, anchors, aliases and floods."""
+    """Yield the events with content. Raises SkillRefused for tags, anchors, aliases and too many events."""
     import yaml
 
     for number, event in enumerate(events):
@@ -164,10 +164,10 @@ def _value(events: Iterator[object], event: object, depth: int = 0) -> _Parsed:
     if isinstance(event, yaml.ScalarEvent):
         return str(event.value)
     if isinstance(event, yaml.SequenceStartEvent):
-        listed: list[_Parsed] = []
+        items: list[_Parsed] = []
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
-            listed.append(_value(events, event, depth + 1))
-        return listed
+            items.append(_value(events, event, depth + 1))
+        return items
     mapping: dict[str, _Parsed] = {}
     if not isinstance(event, yaml.MappingStartEvent):
         return mapping

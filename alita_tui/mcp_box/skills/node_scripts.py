@@ -1,7 +1,7 @@
-"""Turns a skill's Node program into a module with one `run`: its lines become a function of a command line.
+"""Turns a skill's Node program into a module with one `run`: its lines become the body of a function.
 
-They get substitutes for `process` and `console` that collect output instead of writing it. Programs that use other
-members of these, or continue after their last line, are refused with the reason, because they would behave otherwise.
+The function gets substitutes for `process` and `console`, which collect output instead of writing it. A program that
+uses other members of these, or continues after its last line, would behave differently and is refused with the reason.
 """
 
 from __future__ import annotations
@@ -72,38 +72,40 @@ _RESERVED = frozenset(
 )
 _PROCESS = frozenset(("argv", "env", "exitCode", "platform", "stdin", "stdout", "stderr", "cwd", "exit"))
 _CONSOLE = frozenset(("log", "info", "debug", "error", "warn"))
-_LATER = frozenset(("setTimeout", "setInterval", "setImmediate", "on", "once", "addListener", "createServer"))
-"""Calls with which a program continues after its last line."""
+_CONTINUES = frozenset(
+    ("setTimeout", "setInterval", "setImmediate", "on", "once", "addListener", "createServer")
+)
+"""Calls that let a program continue after its last line."""
 Edit = tuple[int, int, str]
 """Start and end byte of a replaced part, and the replacement."""
 
 
-def of_node(path: str, code: str, language: str) -> tuple[str, str]:
-    """Return a tool's code for a program, and its leading comment. Block on a process that parses it.
+def node_tool(path: str, code: str, language: str) -> tuple[str, str]:
+    """Return a tool's code for a program, and the program's leading comment. Blocks on a process that parses it.
 
-    Raise SkillRefused with the reason if it cannot be a function.
+    Raises SkillRefused with the reason if it cannot become a function.
     """
-    shown, code = one_line(path, 80), code.replace("\r\n", "\n").removeprefix("\ufeff")
+    label, code = one_line(path, 80), code.replace("\r\n", "\n").removeprefix("\ufeff")
     if code.startswith("#!"):
         code = code.partition("\n")[2]
     tree = syntax_tree(code, language)
     if tree is None or any(node.kind == "ERROR" for node in tree.walk()):
-        raise SkillRefused(f"{shown} is no module of {language} that can be read")
-    if why := next(_refusals(tree), ""):
-        raise SkillRefused(f"{shown} {why}")
+        raise SkillRefused(f"{label} is no module of {language} that can be read")
+    if reason := next(_refusals(tree), ""):
+        raise SkillRefused(f"{label} {reason}")
     comment = next((node.text for node in tree.children if node.kind == "comment"), "")
-    brought = [node for node in tree.parts() if node.kind == "import_statement"]
-    edits = sorted([*_edits(tree), *((node.start, node.end, "") for node in brought)], reverse=True)
+    import_statements = [node for node in tree.parts() if node.kind == "import_statement"]
+    edits = sorted([*_edits(tree), *((node.start, node.end, "") for node in import_statements)], reverse=True)
     body = code.encode("utf-8", "surrogatepass")
-    for start, end, instead in edits:
-        body = body[:start] + instead.encode() + body[end:]
-    input_type, handed = _TYPES[language]
+    for start, end, replacement in edits:
+        body = body[:start] + replacement.encode() + body[end:]
+    input_type, parameters = _TYPES[language]
     module = _RUN.format(
-        imports="\n".join(node.text for node in brought),
+        imports="\n".join(node.text for node in import_statements),
         path=one_line(path, 120).replace("*/", ""),
         input=input_type,
         script=f'"{re.sub(r"[^A-Za-z0-9._-]", "-", PurePosixPath(path).name)}"',
-        handed=handed,
+        handed=parameters,
         body=body.decode("utf-8", "surrogatepass").strip("\n"),
     )
     return module.lstrip("\n"), re.sub(r"[\s/*]+", " ", comment).strip()
@@ -115,8 +117,8 @@ def _refusals(tree: Node) -> Iterator[str]:
         if name is None or not module_kind(name):
             yield f"needs {one_line(name or 'what it names while it runs', 60)} beside it, and a tool is one file"
     for node in tree.walk():
-        if node.kind == "import_statement" and (taken := sorted(bound(node) & _RESERVED)):
-            yield f"imports something as {taken[0]}, which is given to it here"
+        if node.kind == "import_statement" and (reserved := sorted(bound(node) & _RESERVED)):
+            yield f"imports something as {reserved[0]}, which is given to it here"
         elif node.kind == "export_statement" and node.child("declaration") is None:
             yield "exports what is no declaration"
         elif node.kind == "member_expression":
@@ -132,42 +134,42 @@ def _refusals(tree: Node) -> Iterator[str]:
             yield f"uses {node.text}, which a tool has not"
         elif node.kind == "meta_property" and not _is_main(node):
             yield "asks for import.meta, and a tool is no file"
-        elif node.kind == "return_statement" and not _within(node):
+        elif node.kind == "return_statement" and not _in_function(node):
             yield "returns outside of a function"
 
 
 def _members(node: Node) -> Iterator[str]:
-    holder, name = node.child("object"), node.child("property")
-    for owner, known in {"process": _PROCESS, "console": _CONSOLE}.items():
-        if holder is not None and holder.text == owner and name is not None and name.text not in known:
+    receiver, name = node.child("object"), node.child("property")
+    for owner, allowed in {"process": _PROCESS, "console": _CONSOLE}.items():
+        if receiver is not None and receiver.text == owner and name is not None and name.text not in allowed:
             yield f"uses {owner}.{one_line(name.text, 40)}, which is not there"
 
 
 def _calls(node: Node) -> Iterator[str]:
-    called = node.child("function")
-    name = called.child("property") if called is not None and called.kind == "member_expression" else called
+    callee = node.child("function")
+    name = callee.child("property") if callee is not None and callee.kind == "member_expression" else callee
     argument_list = node.child("arguments")
-    words = argument_list.text if argument_list is not None else ""
+    argument_text = argument_list.text if argument_list is not None else ""
     if name is None:
         return
-    if called is not None and called.kind == "identifier" and name.text == "require":
+    if callee is not None and callee.kind == "identifier" and name.text == "require":
         yield "is no ES module: it loads by require"
-    elif name.text in _LATER:
+    elif name.text in _CONTINUES:
         yield f"goes on by {name.text} after its last line, and a tool ends there"
-    elif name.text == "parseArgs" and not re.search(r"\bargs\s*[:,}]", words):
+    elif name.text == "parseArgs" and not re.search(r"\bargs\s*[:,}]", argument_text):
         yield "has parseArgs look at the command line by itself: give it `args`"
     elif name.text in ("readFileSync", "readFile", "createReadStream", "openSync", "open"):
-        if re.match(r"\(\s*(0\b|[\"'`]/dev/(stdin|fd))", words):
+        if re.match(r"\(\s*(0\b|[\"'`]/dev/(stdin|fd))", argument_text):
             yield "reads its standard input as a file; process.stdin is what there is"
 
 
 def _is_main(node: Node) -> bool:
-    above = node.parent
-    return above is not None and above.kind == "member_expression" and above.text == "import.meta.main"
+    parent = node.parent
+    return parent is not None and parent.kind == "member_expression" and parent.text == "import.meta.main"
 
 
-def _within(node: Node) -> bool:
-    return any(up.kind in FUNCTIONS for up in node.above())
+def _in_function(node: Node) -> bool:
+    return any(ancestor.kind in FUNCTIONS for ancestor in node.above())
 
 
 def _edits(tree: Node) -> Iterator[Edit]:
@@ -179,12 +181,12 @@ def _edits(tree: Node) -> Iterator[Edit]:
             yield node.start, node.end, _NAMES[node.text]
         elif node.kind == "meta_property" and _is_main(node) and node.parent is not None:
             yield node.parent.start, node.parent.end, "true"
-        elif node.kind == "expression_statement" and not _within(node):
-            first = node.parts()[0] if node.parts() else None
-            if first is not None and first.kind == "call_expression" and not _writes(first):
-                yield first.start, first.start, "await "
+        elif node.kind == "expression_statement" and not _in_function(node):
+            expression = node.parts()[0] if node.parts() else None
+            if expression is not None and expression.kind == "call_expression" and not _writes(expression):
+                yield expression.start, expression.start, "await "
 
 
 def _writes(call: Node) -> bool:
-    called = call.child("function")
-    return called is not None and called.text.startswith(("console.", "process."))
+    callee = call.child("function")
+    return callee is not None and callee.text.startswith(("console.", "process."))

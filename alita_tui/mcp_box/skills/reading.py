@@ -1,5 +1,6 @@
-"""Reads a skill's files out of a folder or an archive. Whoever made them may be hostile: nothing is followed,
-nothing is unpacked to a disk, and no file is read further than it may be long.
+"""Reads a skill's files from a folder or an archive, which may be hostile.
+
+No link is followed, nothing is unpacked to disk, and no file is read beyond its size limit.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ _MOST_FILES = 500
 _DEEPEST = 8
 _LARGEST_INSTRUCTIONS = 256 << 10
 _LARGEST_FILE = 5 << 20
-_LARGEST_WHOLE = 20 << 20
-"""Bytes of a file, and of all of them, unpacked; an archive is no larger either."""
+_LARGEST_TOTAL = 20 << 20
+"""Largest file and largest sum of all files, unpacked, in bytes; an archive has the limit of the sum."""
 _LEFT_OUT = {".git", "__pycache__", ".DS_Store"}
-"""Names of what belongs to no skill."""
+"""Names of files and folders that never belong to a skill."""
 _PART = re.compile(r"[^/\\\x00-\x1f\x7f]{1,120}")
 
 
 class Skill(Value, frozen=True):
-    """A skill as it was read."""
+    """The content of a skill."""
 
     text: SkillText
     files: dict[str, bytes]
-    """All of them by path, `SKILL.md` too."""
+    """All files by path, `SKILL.md` included."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) over the names and bytes of all its files: what an approval names."""
+        """SHA-256 (hex) over the names and bytes of all files; an approval names it."""
         return digest_of(
             *(f"{name}\0{sha256(data).hexdigest()}" for name, data in sorted(self.files.items()))
         )
@@ -54,7 +55,7 @@ class Skill(Value, frozen=True):
 def read_from(path: Path) -> Skill:
     """Return the skill in a folder or an archive (ZIP, tar or tar.gz).
 
-    Raise SkillRefused for what is none or breaks the format, UsageError for what cannot be read.
+    Raises SkillRefused if it is no skill or breaks the format, UsageError if it cannot be read.
     """
     try:
         if path.is_dir():
@@ -62,16 +63,16 @@ def read_from(path: Path) -> Skill:
         with path.open("rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SkillRefused(f"{one_line(path.name, 80)} is neither a folder nor a file")
-            data = file.read(_LARGEST_WHOLE + 1)
+            data = file.read(_LARGEST_TOTAL + 1)
     except OSError as error:
         raise UsageError(f"{one_line(str(path), 200)} cannot be read: {error.strerror or error}.") from error
-    if len(data) > _LARGEST_WHOLE:
-        raise SkillRefused(f"it is larger than {_LARGEST_WHOLE >> 20} MB")
+    if len(data) > _LARGEST_TOTAL:
+        raise SkillRefused(f"it is larger than {_LARGEST_TOTAL >> 20} MB")
     return skill_of(*_root(dict(_bounded(_in_archive(data)))))
 
 
 def skill_of(files: Mapping[str, bytes], folder: str) -> Skill:
-    """Return the skill that files in a folder of this name make. Raise SkillRefused."""
+    """Return the skill of these files in a folder of this name. Raises SkillRefused."""
     if INSTRUCTIONS not in files:
         raise SkillRefused(f"there is no {INSTRUCTIONS} in it")
     if len(files[INSTRUCTIONS]) > _LARGEST_INSTRUCTIONS:
@@ -84,25 +85,25 @@ def skill_of(files: Mapping[str, bytes], folder: str) -> Skill:
 
 
 def _checked(name: str) -> str:
-    """Return a path inside a skill. Raise SkillRefused if it leads out of the folder or hides characters."""
+    """Return a path inside a skill. Raises SkillRefused if it leaves the folder or holds hidden characters."""
     parts = name.split("/")
-    shown = one_line(name, 80)
+    label = one_line(name, 80)
     if name.startswith("/") or ".." in parts or "." in parts or "\\" in name or re.match(r"[A-Za-z]:", name):
-        raise SkillRefused(f"the path {shown!r} leads out of its folder")
+        raise SkillRefused(f"the path {label!r} leads out of its folder")
     if len(parts) > _DEEPEST:
-        raise SkillRefused(f"{shown!r} is more than {_DEEPEST} folders deep")
+        raise SkillRefused(f"{label!r} is more than {_DEEPEST} folders deep")
     if not all(_PART.fullmatch(part) for part in parts) or hidden_characters(name):
-        raise SkillRefused(f"the path {shown!r} holds hidden characters, or a name that no file has")
+        raise SkillRefused(f"the path {label!r} holds hidden characters, or a name that no file has")
     return name
 
 
 def _bounded(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
     spellings: dict[str, str] = {}
-    room = _LARGEST_WHOLE
+    room = _LARGEST_TOTAL
     for name, data in files:
         if (earlier := spellings.setdefault(name.casefold(), name)) != name or len(spellings) > _MOST_FILES:
-            why = f"{one_line(name, 80)} and {one_line(earlier, 80)} differ in case alone"
-            raise SkillRefused(why if earlier != name else f"it has more than {_MOST_FILES} files")
+            reason = f"{one_line(name, 80)} and {one_line(earlier, 80)} differ in case alone"
+            raise SkillRefused(reason if earlier != name else f"it has more than {_MOST_FILES} files")
         room -= len(data)
         if len(data) > _LARGEST_FILE or room < 0:
             raise SkillRefused(f"{one_line(name, 80)} is too large")
@@ -114,32 +115,36 @@ def _in_folder(top: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _walked(top: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a folder by path. Each is opened in the folder that was listed, and no link is followed."""
-    looked_at = 0
-    for folder, folders, names, fd in os.fwalk(top, follow_symlinks=False, onerror=_raised):
+    """Yield the files of a folder by path. Each is opened relative to its listed folder, and no link is followed."""
+    examined = 0
+    for folder, folders, names, folder_descriptor in os.fwalk(
+        top, follow_symlinks=False, onerror=_raise_error
+    ):
         folders[:] = sorted(subfolder for subfolder in folders if subfolder not in _LEFT_OUT)
-        inside = PurePosixPath(folder).relative_to(PurePosixPath(top))
+        relative = PurePosixPath(folder).relative_to(PurePosixPath(top))
         for name in sorted({*names, *folders} - _LEFT_OUT):
-            looked_at += 1
-            if looked_at > 4 * _MOST_FILES:
+            examined += 1
+            if examined > 4 * _MOST_FILES:
                 raise SkillRefused(f"it has more than {_MOST_FILES} files")
-            path = _checked(_utf8(str(inside / name)))
-            mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+            path = _checked(_utf8(str(relative / name)))
+            mode = os.stat(name, dir_fd=folder_descriptor, follow_symlinks=False).st_mode
             if stat.S_ISDIR(mode):
                 continue
             if not stat.S_ISREG(mode):
-                what = "a link" if stat.S_ISLNK(mode) else "no plain file"
+                file_type = "a link" if stat.S_ISLNK(mode) else "no plain file"
                 raise SkillRefused(
-                    f"{one_line(path, 80)} is {what}; a skill holds nothing but files and folders"
+                    f"{one_line(path, 80)} is {file_type}; a skill holds nothing but files and folders"
                 )
-            opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
-            with os.fdopen(opened, "rb") as file:
+            descriptor = os.open(
+                name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder_descriptor
+            )
+            with os.fdopen(descriptor, "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise SkillRefused(f"{one_line(path, 80)} is no plain file")
                 yield path, file.read(_LARGEST_FILE + 1)
 
 
-def _raised(error: OSError) -> None:
+def _raise_error(error: OSError) -> None:
     raise error
 
 
@@ -166,26 +171,26 @@ def _in_archive(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _in_zip(data: bytes) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        listed = archive.infolist()
-        if len(listed) > 4 * _MOST_FILES:
+        entries = archive.infolist()
+        if len(entries) > 4 * _MOST_FILES:
             raise SkillRefused(f"it has more than {_MOST_FILES} files")
-        for entry in listed:
+        for entry in entries:
             path = _checked(entry.filename.rstrip("/"))
             if _left_out(path) or entry.is_dir():
                 continue
-            kind = stat.S_IFMT(entry.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG) or entry.flag_bits & 0x1:
+            file_type = stat.S_IFMT(entry.external_attr >> 16)
+            if file_type not in (0, stat.S_IFREG) or entry.flag_bits & 0x1:
                 raise SkillRefused(f"{one_line(path, 80)} is a link, or no plain file")
             if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise SkillRefused(f"{one_line(path, 80)} is packed in a way that is not read")
+                raise SkillRefused(f"{one_line(path, 80)} is compressed by an unsupported method")
             with archive.open(entry) as file:
                 yield path, file.read(_LARGEST_FILE + 1)
 
 
 def _in_tar(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a tar archive, read as a stream up to the size limit of a skill."""
-    plain = io.BytesIO(data)
-    source = gzip.GzipFile(fileobj=plain) if data[:2] == b"\x1f\x8b" else plain
+    compressed = io.BytesIO(data)
+    source = gzip.GzipFile(fileobj=compressed) if data[:2] == b"\x1f\x8b" else compressed
     capped = _Capped(source)
     with tarfile.open(fileobj=capped, mode="r|") as archive:  # type: ignore[call-overload]  # only `read` is called
         for number, entry in enumerate(archive):
@@ -205,14 +210,14 @@ def _in_tar(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 class _Capped:
-    """A stream that raises before it returned too much: tar headers may claim any length."""
+    """A stream with a limit: it raises instead of returning more, because tar headers may claim any length."""
 
     def __init__(self, source: io.BufferedIOBase) -> None:
         self._source = source
-        self._room = 2 * _LARGEST_WHOLE
+        self._room = 2 * _LARGEST_TOTAL
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes. Raise SkillRefused past what a skill may hold."""
+        """Return up to `size` bytes. Raises SkillRefused beyond the limit."""
         if size > self._room:
             raise SkillRefused("it is too large")
         data = self._source.read(size)

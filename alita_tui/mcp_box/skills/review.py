@@ -1,18 +1,18 @@
-"""Finds the risks of a skill that a person must accept, each by its name, to approve it."""
+"""Finds the risks of a skill. A person must accept each by its name to approve the skill."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from alita_tui.mcp_box.remote.review import hidden, resembles, spoken
+from alita_tui.mcp_box.remote.review import addressing_risks, hidden_text_risks, resembles
 from alita_tui.mcp_box.skills.reading import Skill
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.risk import Risk
 
 _PIECE, _OVERLAP = 10_000, 500
-"""Characters of a piece that is examined at once, and how many of them the next piece repeats."""
+"""Characters that are examined at once, and how many of them the next piece repeats."""
 _MOST = 40
-"""Risks of one name that are listed; further ones are only counted."""
+"""Most risks listed per name; further ones are only counted."""
 
 
 def skill_risks(
@@ -24,24 +24,26 @@ def skill_risks(
     """
     texts = dict(_texts(skill))
     pieces = [piece for path, text in texts.items() for piece in _pieces(path, text)]
-    risks = [*spoken(pieces, addressed), *hidden(texts.items())]
+    risks = [*addressing_risks(pieces, addressed), *hidden_text_risks(texts.items())]
     name = skill.text.name
     risks += [
         Risk("like-another", f"its name can be taken for that of the skill {one_line(skill_name, 80)}")
         for skill_name in others
         if skill_name != name and resembles(name, skill_name)
     ]
-    if unseen := [path for path in skill.files if path not in texts]:
-        listed = ", ".join(one_line(path, 80) for path in unseen[:5])
+    if not_text := [path for path in skill.files if path not in texts]:
+        listing = ", ".join(one_line(path, 80) for path in not_text[:5])
         risks.append(
             Risk(
-                "not-text", f"{counted(len(unseen), 'file')} cannot be read as text: {listed}", serious=False
+                "not-text",
+                f"{counted(len(not_text), 'file')} cannot be read as text: {listing}",
+                serious=False,
             )
         )
     if skill.text.allowed_tools:
-        listed = one_line(" ".join(skill.text.allowed_tools), 200)
+        listing = one_line(" ".join(skill.text.allowed_tools), 200)
         risks.append(
-            Risk("asks-for-tools", f"it would allow itself {listed}; nothing here heeds that", serious=False)
+            Risk("asks-for-tools", f"it would allow itself {listing}; nothing here heeds that", serious=False)
         )
     if skill.scripts:
         note = f"it carries {counted(len(skill.scripts), 'script')}; approving the skill runs none of them"

@@ -1,4 +1,4 @@
-"""Turns a skill's script into the draft of a tool, without running or approving it."""
+"""Turns a skill's script into a tool's draft. The script is neither run nor approved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Json
 from alita_tui.mcp_box.skills.format import SkillRefused
-from alita_tui.mcp_box.skills.node_scripts import of_node
+from alita_tui.mcp_box.skills.node_scripts import node_tool
 from alita_tui.mcp_box.skills.reading import Skill
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
@@ -91,14 +91,14 @@ _OUTPUT: Json = {
 
 
 def script_form(skill: Skill, path: str) -> dict[str, Any]:
-    """Return a script as the form that a model submits for a tool, except for its requirements.
+    """Return a script in the form in which a model submits a tool, without requirements.
 
-    A script that alita exported keeps its schemas and tests. For any other one the tool is its command line.
-    Raise SkillRefused with the reason if it cannot be a tool.
+    A script that alita exported keeps its schemas and tests. Any other becomes a tool that runs its command line.
+    Raises SkillRefused with the reason if it cannot become a tool.
     """
     if path not in skill.files or not path.startswith("scripts/"):
-        listed = ", ".join(skill.scripts) or "none"
-        raise SkillRefused(f"it has no script {one_line(path, 80)!r}; it has: {one_line(listed, 400)}")
+        available = ", ".join(skill.scripts) or "none"
+        raise SkillRefused(f"it has no script {one_line(path, 80)!r}; it has: {one_line(available, 400)}")
     stem, suffix = PurePosixPath(path).stem, PurePosixPath(path).suffix[1:]
     if (language := _LANGUAGES.get(suffix)) is None:
         raise SkillRefused(f"{one_line(path, 80)} is in no language that tools are written in, by its ending")
@@ -106,14 +106,14 @@ def script_form(skill: Skill, path: str) -> dict[str, Any]:
         code = skill.files[path].decode()
     except UnicodeDecodeError as error:
         raise SkillRefused(f"{one_line(path, 80)} is no text in UTF-8") from error
-    if (own := _exported(skill, stem, code, language)) is not None:
-        return own
+    if (exported := _exported(skill, stem, code, language)) is not None:
+        return exported
     if language == "python":
         run, summary = _of_python(skill, path, code)
     elif language == "bash":
         run, summary = _of_bash(skill, path, code)
     else:
-        run, summary = of_node(path, code, language)
+        run, summary = node_tool(path, code, language)
     name = re.sub(r"[^a-z0-9]+", "_", f"{skill.text.name}_{stem}".lower()).strip("_")[:64].rstrip("_")
     name = name if name[:1].isalpha() else f"skill_{name}"[:64]
     return {
@@ -128,7 +128,7 @@ def script_form(skill: Skill, path: str) -> dict[str, Any]:
 
 
 def _of_python(skill: Skill, path: str, code: str) -> tuple[str, str]:
-    """Return a tool's code for a script, and the first line of its docstring."""
+    """Return a tool's code for a Python script, and the first line of the script's docstring."""
     try:
         tree = parse(code)
     except UNPARSABLE as error:
@@ -140,12 +140,12 @@ def _of_python(skill: Skill, path: str, code: str) -> tuple[str, str]:
 
 
 def _of_bash(skill: Skill, path: str, code: str) -> tuple[str, str]:
-    """Return a tool's code for a script, which runs it in a subshell, and its first comment."""
-    first, _, rest = code.replace("\r\n", "\n").partition("\n")
-    shell = _SHELLS.fullmatch(first)
-    if first.startswith("#!") and shell is None:
-        raise SkillRefused(f"{one_line(path, 80)} is for another program: {one_line(first, 80)}")
-    body = rest if shell is not None else code
+    """Return a tool's code that runs a shell script in a subshell, and the script's first comment."""
+    first_line, _, remaining = code.replace("\r\n", "\n").partition("\n")
+    shell = _SHELLS.fullmatch(first_line)
+    if first_line.startswith("#!") and shell is None:
+        raise SkillRefused(f"{one_line(path, 80)} is for another program: {one_line(first_line, 80)}")
+    body = remaining if shell is not None else code
     if shell is not None and shell[3]:
         body = f"set {shell[3]}\n{body}"
     summary = next((line.lstrip("# ") for line in body.split("\n") if re.match(r"#\s*\w", line)), "")
@@ -154,17 +154,17 @@ def _of_bash(skill: Skill, path: str, code: str) -> tuple[str, str]:
 
 
 def _exported(skill: Skill, stem: str, code: str, language: str) -> dict[str, Any] | None:
-    """Return the form of a script with the files that alita exports beside it; None for any other."""
+    """Return the form of a script that alita exported, known by the files beside it; None for any other."""
     facts, tests = (skill.files.get(f"references/{name}") for name in (f"{stem}.mcp.json", f"test_{stem}.py"))
     if facts is None or tests is None:
         return None
     try:
-        known = msgspec.json.decode(facts)
-        wants = {key: value for key, value in known["capabilities"].items() if value}
+        manifest = msgspec.json.decode(facts)
+        capabilities = {name: value for name, value in manifest["capabilities"].items() if value}
         return {
-            "name": known["name"], "description": known["description"], "code": code, "tests": tests.decode(),
-            "input_schema": known["inputSchema"], "output_schema": known["outputSchema"], "capabilities": wants,
-            "language": language,
+            "name": manifest["name"], "description": manifest["description"], "code": code, "tests": tests.decode(),
+            "input_schema": manifest["inputSchema"], "output_schema": manifest["outputSchema"],
+            "capabilities": capabilities, "language": language,
         }  # fmt: skip
     except (msgspec.DecodeError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError):
         return None
@@ -180,17 +180,17 @@ def _check_alone(skill: Skill, path: str, tree: ast.Module) -> None:
             f"{one_line(path, 80)} defines `run` itself, which is what a tool's entry is called"
         )
     folder = PurePosixPath(path).parent
-    beside = {
+    neighbours = {
         PurePosixPath(file).relative_to(folder).parts[0].removesuffix(".py")
         for file in skill.files
         if file != path and file.endswith(".py") and PurePosixPath(file).is_relative_to(folder)
     }
     for node in ast.walk(tree):
-        named = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+        modules = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
-            named = [node.module or "."] if not node.level else ["."]
-        for module in named:
-            if module == "." or module.partition(".")[0] in beside:
+            modules = [node.module or "."] if not node.level else ["."]
+        for module in modules:
+            if module == "." or module.partition(".")[0] in neighbours:
                 raise SkillRefused(
                     f"{one_line(path, 80)} needs {one_line(module, 60)} beside it, and a tool is one file"
                 )
@@ -207,13 +207,13 @@ def _wrapped(code: str, tree: ast.Module, path: str) -> str:
         )
     guard = guards[0]
     lines = code.replace("\r\n", "\n").split("\n")
-    rest = lines[: guard.lineno - 1] + lines[guard.end_lineno :]
-    walked = list(chain.from_iterable(ast.walk(node) for node in guard.body))
-    assigned = {node.id for node in walked if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    remaining = lines[: guard.lineno - 1] + lines[guard.end_lineno :]
+    nodes = list(chain.from_iterable(ast.walk(node) for node in guard.body))
+    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     body = "\n".join(" " * 12 + line for node in guard.body for line in ast.unparse(node).split("\n"))
     names = f"\n    global {', '.join(sorted(assigned))}\n" if assigned else ""
     run = _RUN.format(names=names, script=PurePosixPath(path).name, body=body)
-    wrapped = "\n".join(rest).rstrip() + "\n" + run
+    wrapped = "\n".join(remaining).rstrip() + "\n" + run
     expected = [ast.dump(node) for node in guard.body]
     if not any(
         [ast.dump(inner) for inner in node.body] == expected
@@ -227,6 +227,6 @@ def _wrapped(code: str, tree: ast.Module, path: str) -> str:
 def _is_guard(node: ast.If) -> bool:
     return (
         isinstance(node.test, ast.Compare)
-        and "__name__" in (written := ast.unparse(node.test))
-        and "__main__" in written
+        and "__name__" in (condition := ast.unparse(node.test))
+        and "__main__" in condition
     )

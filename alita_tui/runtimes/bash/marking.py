@@ -1,7 +1,7 @@
 """Instruments a script so that it reports which places a run reaches. Pure.
 
-A place is a command in a list, a branch, or what follows `&&` and `||`. Programs in other languages, such as jq's,
-are one place; their faults are what the mutants are for.
+A place is a command in a list, a branch, or what follows `&&` and `||`. A program in another language, such as jq's,
+is one place; the mutants cover what is in it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def instrumented(code: str) -> Instrumented:
     if tree is None or _MARK in code or any(node.kind == "ERROR" for node in tree.walk()):
         raise ValueError("it cannot be followed")
     sign = secrets.token_hex(8)
-    tell = f"{_MARK}{sign}"
+    report_function = f"{_MARK}{sign}"
     places: list[Place] = []
     marks: list[tuple[int, int, str]] = []
     for node, missing in _places(tree):
@@ -53,46 +53,46 @@ def instrumented(code: str) -> Instrumented:
         last = node.line if missing else _own_end(node)
         places.append(Place(number, node.line, last, missing))
         if missing:
-            marks += [(node.start, 1, f"{{ {tell} {number}; "), (node.end, 0, "; }")]
+            marks += [(node.start, 1, f"{{ {report_function} {number}; "), (node.end, 0, "; }")]
         else:
-            marks.append((node.start, 1, f"{tell} {number}; "))
+            marks.append((node.start, 1, f"{report_function} {number}; "))
     source = code.encode("utf-8", "surrogatepass")
-    for at, _, text in sorted(marks, key=lambda mark: (mark[0], mark[1]), reverse=True):
-        source = source[:at] + text.encode() + source[at:]
-    first, rest = source.decode("utf-8", "surrogatepass").split("\n", 1)
-    define = f"{tell}() {{ printf '{sign} %s\\n' \"$1\" >&3 || :; }}; "
-    return Instrumented(f"{first}\n{define}{rest}", tuple(places))
+    for position, _, text in sorted(marks, key=lambda mark: (mark[0], mark[1]), reverse=True):
+        source = source[:position] + text.encode() + source[position:]
+    first_line, remainder = source.decode("utf-8", "surrogatepass").split("\n", 1)
+    definition = f"{report_function}() {{ printf '{sign} %s\\n' \"$1\" >&3 || :; }}; "
+    return Instrumented(f"{first_line}\n{definition}{remainder}", tuple(places))
 
 
 def _places(tree: Node) -> Iterator[tuple[Node, str]]:
-    """Yield statements, and what may be skipped on their lines."""
+    """Yield statements, and the parts of their lines that may be skipped."""
     for node in tree.walk():
-        above = node.parent
-        if above is None or node.kind not in _STATEMENTS:
+        parent = node.parent
+        if parent is None or node.kind not in _STATEMENTS:
             continue
-        if above.kind == "list" and above.children and above.children[-1] is node:
-            word = above.children[1].text if len(above.children) > 1 else "&&"
+        if parent.kind == "list" and parent.children and parent.children[-1] is node:
+            word = parent.children[1].text if len(parent.children) > 1 else "&&"
             if node.kind not in ("list",):
                 yield node, f"what follows `{word}` never ran"
-        elif above.kind in _LISTS and node.field in ("", "body") and node.field != "condition":
-            if above.kind in ("if_statement", "elif_clause") and not _after_then(above, node):
+        elif parent.kind in _LISTS and node.field in ("", "body") and node.field != "condition":
+            if parent.kind in ("if_statement", "elif_clause") and not _after_then(parent, node):
                 continue
-            if above.kind == "program" and node.kind == "command" and node.line <= 4 and node.text in STRICT:
+            if parent.kind == "program" and node.kind == "command" and node.line <= 4 and node.text in STRICT:
                 continue
-            if above.kind == "command_substitution" and len(above.parts()) == 1:
+            if parent.kind == "command_substitution" and len(parent.parts()) == 1:
                 continue
             yield node, ""
 
 
-def _after_then(above: Node, node: Node) -> bool:
-    then = next((child for child in above.children if child.kind == "then"), None)
+def _after_then(parent: Node, node: Node) -> bool:
+    then = next((child for child in parent.children if child.kind == "then"), None)
     return then is not None and node.start > then.start
 
 
 def _own_end(node: Node) -> int:
     """Return the last line of a statement itself, without the blocks in it."""
     inner = next(
-        (one for one in node.walk() if one is not node and one.kind in ("do_group", "then", "case_item")),
+        (part for part in node.walk() if part is not node and part.kind in ("do_group", "then", "case_item")),
         None,
     )
     if node.kind in (
@@ -110,8 +110,10 @@ def disguised(code: str) -> str:
     """Return the same script further down, without its comments."""
     tree = syntax_tree(code, "bash")
     source = code.encode("utf-8", "surrogatepass")
-    gone = [node for node in tree.walk() if node.kind == "comment" and node.start] if tree is not None else []
-    for node in reversed(gone):
+    comments = (
+        [node for node in tree.walk() if node.kind == "comment" and node.start] if tree is not None else []
+    )
+    for node in reversed(comments):
         source = source[: node.start] + source[node.end :]
-    first, _, rest = source.decode("utf-8", "surrogatepass").partition("\n")
-    return first + "\n" * 38 + rest
+    first_line, _, remainder = source.decode("utf-8", "surrogatepass").partition("\n")
+    return first_line + "\n" * 38 + remainder

@@ -1,6 +1,6 @@
-"""What utilities are told by their arguments, programs in the languages of sed, awk and jq among them.
+"""Interprets the arguments of utilities, including programs in the languages of sed, awk and jq.
 
-Pure. What is not written out, or not understood, counts as able to do anything.
+Pure. An argument that is not a literal, or not understood, counts as able to do anything.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ class Argument(NamedTuple):
 
     node: Node
     word: str | None
-    """None where it is not written out."""
+    """None where it is not a literal."""
     of: str = ""
-    """The option whose value it is."""
+    """The option of which it is the value."""
 
 
 def arguments(command: Command) -> list[Argument]:
-    """Return the arguments of a command, each with the option whose value it is."""
+    """Return the arguments of a command, each with the option of which it is the value."""
     valued = _VALUED.get(command.name or "", "").split()
-    found: list[Argument] = []
-    option, left, ended = "", 0, False
+    arguments: list[Argument] = []
+    option, values_left, options_ended = "", 0, False
     for node in command.arguments:
         word = literal(node)
-        if left:
-            found.append(Argument(node, word, option))
-            left -= 1
+        if values_left:
+            arguments.append(Argument(node, word, option))
+            values_left -= 1
             continue
-        found.append(Argument(node, word, "--" if ended else ""))
-        ended = ended or word == "--"
+        arguments.append(Argument(node, word, "--" if options_ended else ""))
+        options_ended = options_ended or word == "--"
         option = word or ""
-        left = 0 if ended else 2 if command.name == "jq" and word in _PAIRED else int(word in valued)
-    return found
+        values_left = (
+            0 if options_ended else 2 if command.name == "jq" and word in _PAIRED else int(word in valued)
+        )
+    return arguments
 
 
 def operands(command: Command) -> list[Argument]:
@@ -65,53 +67,59 @@ def operands(command: Command) -> list[Argument]:
 
 
 def programs(command: Command) -> Iterator[Argument]:
-    """Yield what `awk`, `sed` or `jq` is told to do."""
-    given = arguments(command)
-    expressions = [one for one in given if one.of in ("-e", "--expression") and command.name == "sed"]
-    for one in given:
+    """Yield the programs that are passed to `awk`, `sed` or `jq`."""
+    all_arguments = arguments(command)
+    expressions = [
+        argument
+        for argument in all_arguments
+        if argument.of in ("-e", "--expression") and command.name == "sed"
+    ]
+    for argument in all_arguments:
         if command.name == "sed" and (
-            hit := re.match(r"--expression=|-[nErsuz]*e", one.word or one.node.text)
+            option_match := re.match(r"--expression=|-[nErsuz]*e", argument.word or argument.node.text)
         ):
-            bundled = (one.word or "")[hit.end() :]
-            if bundled or one.word is None:
-                expressions.append(one._replace(word=bundled or None))
-            elif one.word not in ("-e", "--expression"):
-                expressions.append(one._replace(word=None))  # -ne SCRIPT: its value is not told apart here
-    plain = operands(command)
-    yield from expressions or plain[:1]
+            bundled = (argument.word or "")[option_match.end() :]
+            if bundled or argument.word is None:
+                expressions.append(argument._replace(word=bundled or None))
+            elif argument.word not in ("-e", "--expression"):
+                expressions.append(
+                    argument._replace(word=None)
+                )  # -ne SCRIPT: its value is not told apart here
+    plain_operands = operands(command)
+    yield from expressions or plain_operands[:1]
 
 
 def safe_sed(text: str) -> bool:
-    """Return whether a script for sed only edits: it starts nothing, and opens no file."""
+    """Return whether a sed script only edits: it starts no program, and opens no file."""
     return sed_parts(text) is not None
 
 
 def sed_parts(text: str) -> list[tuple[int, int]] | None:
-    """Return first and last place of each address and command of a script for sed that only edits; None for another."""
-    at = 0
+    """Return start and end of each address and command of a sed script that only edits; None for any other."""
+    position = 0
     parts: list[tuple[int, int]] = []
     address = re.compile(r"(\d+(~\d+)?|\$|/(\\.|[^/\\\n])+/[IM]*)")
-    while at < len(text):
-        if hit := re.compile(r"[\s;}]+|#[^\n]*").match(text, at):
-            at = hit.end()
+    while position < len(text):
+        if match := re.compile(r"[\s;}]+|#[^\n]*").match(text, position):
+            position = match.end()
             continue
-        if hit := address.match(text, at):
-            parts.append(hit.span())
-            at = hit.end()
-            if hit := re.compile(r"\s*,\s*(\+\d+|~\d+)?").match(text, at):
-                at = hit.end()
-                if not hit[1]:
-                    if not (hit := address.match(text, at)):
+        if match := address.match(text, position):
+            parts.append(match.span())
+            position = match.end()
+            if match := re.compile(r"\s*,\s*(\+\d+|~\d+)?").match(text, position):
+                position = match.end()
+                if not match[1]:
+                    if not (match := address.match(text, position)):
                         return None
-                    parts.append(hit.span())
-                    at = hit.end()
-        if hit := re.compile(r"\s*!?\s*").match(text, at):
-            at = hit.end()
-        rest = _COMMAND.match(text, at) or _substitution(text, at)
-        if rest is None:
+                    parts.append(match.span())
+                    position = match.end()
+        if match := re.compile(r"\s*!?\s*").match(text, position):
+            position = match.end()
+        command = _COMMAND.match(text, position) or _substitution(text, position)
+        if command is None:
             return None
-        parts.append(rest.span())
-        at = rest.end()
+        parts.append(command.span())
+        position = command.end()
     return parts
 
 
@@ -122,11 +130,15 @@ _COMMAND = re.compile(
 )
 
 
-def _substitution(text: str, at: int) -> re.Match[str] | None:
-    if text[at : at + 1] not in ("s", "y") or at + 1 >= len(text) or text[at + 1] in "\\\n":
+def _substitution(text: str, position: int) -> re.Match[str] | None:
+    if (
+        text[position : position + 1] not in ("s", "y")
+        or position + 1 >= len(text)
+        or text[position + 1] in "\\\n"
+    ):
         return None
-    mark = re.escape(text[at + 1])
-    part = rf"(?:\\.|(?!{mark})[^\\])*"
-    return re.compile(rf"[sy]{mark}{part}{mark}{part}{mark}[gpiImM0-9]*(?=[\s;}}]|$)", re.DOTALL).match(
-        text, at
-    )
+    delimiter = re.escape(text[position + 1])
+    part = rf"(?:\\.|(?!{delimiter})[^\\])*"
+    return re.compile(
+        rf"[sy]{delimiter}{part}{delimiter}{part}{delimiter}[gpiImM0-9]*(?=[\s;}}]|$)", re.DOTALL
+    ).match(text, position)

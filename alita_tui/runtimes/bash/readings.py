@@ -1,4 +1,4 @@
-"""Where Bash may read a script otherwise than the parser that the review uses. Pure."""
+"""Finds where Bash may parse a script differently from the parser that the review uses. Pure."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ _SUBSTITUTIONS = ("command_substitution", "arithmetic_expansion", "process_subst
 
 
 def read_twice(tree: Node) -> Iterator[tuple[str, int]]:
-    """Yield what begins a command for Bash and is none in the tree, with its line."""
-    plain: list[tuple[int, int]] = []
-    begins: set[int] = set()
+    """Yield text that begins a command for Bash but is none in the tree, with its line."""
+    literal_spans: list[tuple[int, int]] = []
+    known_starts: set[int] = set()
     for node in tree.walk():
         if node.kind in ("comment", "raw_string", "ansi_c_string") or _is_quoted(node):
-            plain.append((node.start, node.end))
+            literal_spans.append((node.start, node.end))
         elif node.kind in _SUBSTITUTIONS:
-            begins.add(node.start)
+            known_starts.add(node.start)
             if node.text.startswith("`"):
-                begins.add(node.end - 1)
-    for hit in _BEGINS.finditer(tree.source):
-        at = hit.start()
-        if hit[0].startswith(b"\\") or at in begins or any(start <= at < end for start, end in plain):
+                known_starts.add(node.end - 1)
+    for match in _BEGINS.finditer(tree.source):
+        position = match.start()
+        if (
+            match[0].startswith(b"\\")
+            or position in known_starts
+            or any(start <= position < end for start, end in literal_spans)
+        ):
             continue
-        yield hit[0].decode(), tree.source.count(b"\n", 0, at) + 1
+        yield match[0].decode(), tree.source.count(b"\n", 0, position) + 1
 
 
 def _is_quoted(node: Node) -> bool:
-    """Return whether a node is the text of a heredoc in which nothing is replaced."""
+    """Return whether a node is the text of a heredoc in which nothing is expanded."""
     if node.kind != "heredoc_body" or node.parent is None:
         return False
     start = next((child for child in node.parent.children if child.kind == "heredoc_start"), None)

@@ -1,6 +1,6 @@
-"""What is to be said of a Bash script: what it could reach, what runs text as code, what it depends on.
+"""Reviews a Bash script: what it could reach, what runs text as code, what it depends on.
 
-What is not written out counts as able to touch anything.
+Anything that is not a literal counts as able to touch anything.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from alita_tui.runtimes.port import LARGEST_TEXT
 
 LARGEST = 100_000
 """Bytes of a script: Linux takes no longer argument than 128 KiB, and a script has no file that it could rewrite."""
-_EXTRA = re.compile(r"/proc\b|/dev/(fd|stdin|stdout|stderr|tcp|udp|pts|mem)|/sys\b")
+_SYSTEM_PLACE = re.compile(r"/proc\b|/dev/(fd|stdin|stdout|stderr|tcp|udp|pts|mem)|/sys\b")
 _TMP = "/tmp"  # noqa: S108  # the sandbox's own
 _SOCKET = re.compile(r"/dev/(tcp|udp)\b")
-_KEPT = re.compile(r"(?!/)(?!.*\.\.)[^\x00]{1,200}|/tmp/[^\x00]*")
+_OWN_PLACE = re.compile(r"(?!/)(?!.*\.\.)[^\x00]{1,200}|/tmp/[^\x00]*")
 
 
 def parsed(notes: Notes, code: str) -> Node | None:
-    """Return the tree of a script; None where it is none, which is reported."""
+    """Return the tree of a script; None where it cannot be parsed, which is reported."""
     if len(code.encode("utf-8", "surrogatepass")) > min(LARGEST, LARGEST_TEXT):
         notes.block("ast/syntax", f"code: it is longer than {LARGEST} bytes")
         return None
@@ -56,28 +56,28 @@ def parsed(notes: Notes, code: str) -> Node | None:
     if tree is None:
         notes.block("ast/syntax", "code: it cannot be parsed")
         return None
-    if wrong := next((node for node in tree.walk() if node.kind == "ERROR"), None):
+    if error_node := next((node for node in tree.walk() if node.kind == "ERROR"), None):
         notes.block(
             "ast/syntax",
-            f"code: it is no Bash that can be followed, near `{wrong.text[:60].strip()}`",
-            wrong.line,
+            f"code: it is no Bash that can be followed, near `{error_node.text[:60].strip()}`",
+            error_node.line,
         )
         return None
     return tree
 
 
 def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
-    """Report what is no tool: strict mode off, programs that are not there, a schema that the script does not know."""
-    own = functions(tree)
+    """Report violations of the contract: strict mode off, missing programs, a schema that the script does not use."""
+    own_functions = functions(tree)
     known = names("utilities") | names("builtins")
     for command in commands(tree):
         words = [literal(argument) or "" for argument in command.arguments]
         if command.name == "set" and any(re.match(r"\+[a-z]*[eu]|\+o", word) for word in words):
             notes.add("medium", "contract", "switches strict mode off", command.node.line)
-        if command.name is not None and command.name not in known and command.name not in own:
-            known_ones = " ".join(sorted(names("utilities")))
-            what = f"{command.name[:60]} is none of the programs that a Bash tool has: {known_ones}"
-            notes.block("ast/imports", what, command.node.line)
+        if command.name is not None and command.name not in known and command.name not in own_functions:
+            available = " ".join(sorted(names("utilities")))
+            text = f"{command.name[:60]} is none of the programs that a Bash tool has: {available}"
+            notes.block("ast/imports", text, command.node.line)
     properties = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
     if not isinstance(properties, dict) or draft.input_schema.get("type") != "object":
         notes.block("schema", "input_schema has to be of type object, with properties")
@@ -92,9 +92,9 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
 
 
 def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
-    """Report what the script reaches for beyond its declaration."""
-    own = functions(tree)
-    for name, node in own.items():
+    """Report what the script accesses beyond its declaration."""
+    own_functions = functions(tree)
+    for name, node in own_functions.items():
         if name in names("utilities") | names("builtins"):
             notes.add("high", "ast/dynamic", f"{name}: is defined anew, {ANYTHING}", node.line)
     for command in commands(tree):
@@ -102,9 +102,9 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     for node in tree.walk():
         _note_node(notes, node, draft)
     _note_variables(notes, tree, draft)
-    for begins, line in read_twice(tree):
+    for start, line in read_twice(tree):
         notes.add(
-            "high", "ast/dynamic", f"{begins}: may begin a command that is not seen here, {ANYTHING}", line
+            "high", "ast/dynamic", f"{start}: may begin a command that is not seen here, {ANYTHING}", line
         )
     for name, line in texts_computed_with(tree, draft):
         text = (
@@ -119,10 +119,10 @@ def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
         notes.add("high", "ast/dynamic", f"a command that is not written out, {ANYTHING}", line)
         return
     words = [literal(argument) for argument in command.arguments]
-    said = " ".join((name, *(word if word is not None else "…" for word in words)))
+    command_text = " ".join((name, *(word if word is not None else "…" for word in words)))
     if name in names("runs_code") and not (name == "hash" and not words):
         notes.add("high", "ast/dynamic", f"{name}: runs text as code, {ANYTHING}", line)
-    if name in names("looks_inside") or said in (
+    if name in names("looks_inside") or command_text in (
         "set",
         "declare",
         "typeset",
@@ -134,14 +134,14 @@ def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
         notes.add("high", "ast/introspection", f"{name}: looks into the shell that runs it", line)
     if name in names("elsewhere"):
         notes.add("medium", "ast/process", f"{name}: acts on processes", line)
-    note_steering(notes, name, words, said, line)
+    note_steering(notes, name, words, command_text, line)
     if name == "exec":
         notes.add("high", "ast/introspection", "exec: replaces the shell or moves its descriptors", line)
     if name in ("declare", "typeset", "local", "readonly", "export"):
         _note_declaration(notes, name, command)
-    if any(re.match(one, said, re.S) for one in table()["options"]):
+    if any(re.match(pattern, command_text, re.S) for pattern in table()["options"]):
         notes.add("high", "ast/dynamic", f"{name}: starts programs or files by an option, {ANYTHING}", line)
-    if name == "shopt" and "expand_aliases" in said:
+    if name == "shopt" and "expand_aliases" in command_text:
         notes.add("high", "ast/dynamic", f"shopt: lets aliases stand for commands, {ANYTHING}", line)
     if (name == "printf" and words[:1] == ["-v"]) or name in (
         "read",
@@ -189,7 +189,7 @@ def _note_declaration(notes: Notes, name: str, command: Command) -> None:
 
 
 def _note_program(notes: Notes, name: str, command: Command, words: list[str | None]) -> None:
-    """Look at a program in another language among the arguments."""
+    """Report findings about a program in another language among the arguments."""
     line = command.node.line
     foreign = re.compile(table()[name], re.S) if name != "sed" else None
     for program in programs(command):
@@ -227,7 +227,7 @@ def _note_paths(notes: Notes, name: str, command: Command, words: list[str | Non
             continue
         if _SOCKET.search(word):
             notes.add("high", "ast/network", f"{name}: opens a connection", node.line)
-        elif _EXTRA.search(word) and word not in ("/dev/stdin", "/dev/stdout", "/dev/stderr"):
+        elif _SYSTEM_PLACE.search(word) and word not in ("/dev/stdin", "/dev/stdout", "/dev/stderr"):
             notes.add("high", "ast/introspection", f"{name} {word[:60]}: looks into what runs it", node.line)
         elif re.match(r"/[^/]*[*?\[]", word) or re.search(r"(^|/)\.\.(/|$)", word):
             notes.add(
@@ -250,9 +250,9 @@ def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
     if node.kind == "expansion" and any(
         child.field == "operator" and child.text in ("!", "@") for child in node.children
     ):
-        listed = re.fullmatch(r"\$\{!\w+\[[@*]\]\}", node.text)
-        plain = re.fullmatch(r"\$\{\w+(\[[^]]*\])?@[QULuAKak]\}", node.text)
-        if not listed and not plain:
+        lists_keys = re.fullmatch(r"\$\{!\w+\[[@*]\]\}", node.text)
+        only_quotes = re.fullmatch(r"\$\{\w+(\[[^]]*\])?@[QULuAKak]\}", node.text)
+        if not lists_keys and not only_quotes:
             notes.add(
                 "high",
                 "ast/dynamic",
@@ -272,12 +272,12 @@ def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
         _note_redirect(notes, node, draft)
     elif node.kind == "variable_assignment":
         name = node.child("name")
-        called = name.text.partition("[")[0] if name is not None else ""
-        if called in names("steering") or called.startswith(("LD_", "BASH_FUNC_", "BASH_")):
+        variable = name.text.partition("[")[0] if name is not None else ""
+        if variable in names("steering") or variable.startswith(("LD_", "BASH_FUNC_", "BASH_")):
             notes.add(
                 "high",
                 "ast/dynamic",
-                f"{called}: changes how commands are found and run, {ANYTHING}",
+                f"{variable}: changes how commands are found and run, {ANYTHING}",
                 node.line,
             )
     elif node.kind in ("string_content", "raw_string", "word") and _SOCKET.search(node.text):
@@ -290,11 +290,11 @@ def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
 
 def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
     descriptor = node.child("descriptor")
-    number = descriptor.text if descriptor is not None else ""
+    descriptor_number = descriptor.text if descriptor is not None else ""
     target = node.child("destination")
     word = literal(target)
     duplicates = any(child.text in (">&", "<&") for child in node.children if not child.named)
-    if number not in ("", "0", "1", "2") or (duplicates and word not in ("0", "1", "2")):
+    if descriptor_number not in ("", "0", "1", "2") or (duplicates and word not in ("0", "1", "2")):
         notes.add(
             "high",
             "ast/introspection",
@@ -324,9 +324,9 @@ def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
         notes.add("high", "ast/network", f"{word[:60]}: opens a connection", node.line)
     elif word in ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"):
         return
-    elif _EXTRA.search(word):
+    elif _SYSTEM_PLACE.search(word):
         notes.add("high", "ast/introspection", f"{word[:60]}: looks into what runs it", node.line)
-    elif not _KEPT.fullmatch(word):
+    elif not _OWN_PLACE.fullmatch(word):
         notes.add(
             "medium",
             "ast/files" if writes else "ast/reads",
@@ -340,11 +340,11 @@ def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
 
 
 def _note_variables(notes: Notes, tree: Node, draft: ToolDraft) -> None:
-    given = assigned(tree)
-    for name in sorted(given):
+    assigned_names = assigned(tree)
+    for name in sorted(assigned_names):
         if name in names("steering") or name.startswith(("LD_", "BASH_FUNC_")):
             notes.add("high", "ast/dynamic", f"{name}: changes how commands are found and run, {ANYTHING}")
-    wants = draft.capabilities
+    capabilities = draft.capabilities
     for name, line in used(tree):
         if name in names("steering"):
             notes.add(
@@ -360,8 +360,8 @@ def _note_variables(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             notes.add("medium", "ast/introspection", "$0: looks at how it was started", line)
         elif name == "$":
             notes.add("medium", "ast/introspection", "$$: the number of its process", line)
-        elif re.fullmatch(r"[A-Za-z_]\w*", name) and name not in given | names("plain"):
-            if not (wants.brokered and name == "ALITA_BROKER") and name not in _secrets(draft):
+        elif re.fullmatch(r"[A-Za-z_]\w*", name) and name not in assigned_names | names("plain"):
+            if not (capabilities.brokered and name == "ALITA_BROKER") and name not in _secrets(draft):
                 notes.add("medium", "ast/environment", f"{name}: is read from the environment", line)
 
 
@@ -370,7 +370,7 @@ def _secrets(draft: ToolDraft) -> set[str]:
 
 
 def texts(tree: Node) -> Iterator[tuple[int, str]]:
-    """Yield comments, those on consecutive lines as one, and texts; names as the words they consist of."""
+    """Yield comments, those on consecutive lines as one, and texts; names are split into words."""
     lines: list[str] = []
     first = last = 0
     for node in tree.walk():

@@ -13,11 +13,11 @@ from alita_tui.runtimes.places import Instrumented
 from alita_tui.runtimes.port import Constant, Lint, Mutant, Start
 
 _LOAD = 'set -- "$(</dev/fd/5)"; exec 5<&-; eval "shift;$1"'
-"""Reads the script whole and closes it, so that no command of the script can read it (its marks bear a secret sign)."""
+"""Reads the whole script and closes it, so that no command in it can read it: its marks contain a secret sign."""
 
 
 class Bash:
-    """Meets `runtimes.port.Runtime`."""
+    """Implements `runtimes.port.Runtime`."""
 
     language = "bash"
     title = "Bash"
@@ -37,7 +37,7 @@ class Bash:
 
     @property
     def prompt(self) -> str:
-        """Return how a script is written, with the programs that it has."""
+        """Return the instructions for writing scripts, with the available programs."""
         from alita_tui.runtimes.bash.words import names
 
         text = files(__package__ or "").joinpath("prompt.md").read_text("utf-8")
@@ -61,20 +61,20 @@ class Bash:
         return completed(draft)
 
     def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
-        """Note what is to be said of the script and what its tests see; the script imports nothing."""
+        """Add the findings about the script and its tests; return no modules, as a script imports none."""
+        from alita_tui.runtimes.bash.code_texts import code_texts
         from alita_tui.runtimes.bash.review import note_contract, note_uses, parsed
-        from alita_tui.runtimes.bash.said import said
         from alita_tui.runtimes.beside import note_beside
 
         tree = parsed(notes, draft.code)
         if tree is not None:
             note_contract(notes, tree, draft)
             note_uses(notes, tree, draft)
-        note_beside(notes, draft, tests, said(tree) if tree is not None else None)
+        note_beside(notes, draft, tests, code_texts(tree) if tree is not None else None)
         return ()
 
     def uses(self, draft: ToolDraft) -> Notes:
-        """Return what the script reaches for beyond the draft's capabilities."""
+        """Return findings about what the script accesses beyond the draft's capabilities."""
         from alita_tui.runtimes.bash.review import note_uses, parsed
 
         notes = Notes()
@@ -93,9 +93,9 @@ class Bash:
 
     def constants(self, code: str, task: frozenset[str] | None = None) -> list[Constant]:
         """Return texts and numbers of the script, and of the programs that it passes to jq and others."""
-        from alita_tui.runtimes.bash.written import written
+        from alita_tui.runtimes.bash.constants import constants_of
 
-        return written(code)
+        return constants_of(code)
 
     def parameters(self, draft: ToolDraft) -> list[str]:
         """Return the properties of the input schema, in their order."""

@@ -1,4 +1,4 @@
-"""What changes how the rest of a script is read, and operands that may be something else than they seem. Pure."""
+"""Finds commands that change how the rest of a script is read, and operands that may be options. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READS = frozenset(
 STARTING_TEXT = re.compile(
     r"\w\[[^\]\s]{0,9}(\$\(|`)|(?<!\S)(--(compr|to-c|checkpoint-a|use-c|filt|rsh)|-(exec|ok)(dir)?\b)"
 )
-"""A text by which arithmetic, or an option, starts a program."""
+"""A text that would start a program in arithmetic or as an option."""
 _OPENS = (READS - WRITES - {"find"}) | frozenset(
     "tac nl fold md5sum sha256sum sha1sum cmp diff strings rev".split()
 )
@@ -30,22 +30,28 @@ _SHOPT = frozenset(
 )
 
 
-def note_steering(notes: Notes, name: str, words: Sequence[str | None], said: str, line: int) -> None:
-    """Report a command after which names, paths or descriptors are others."""
+def note_steering(notes: Notes, name: str, words: Sequence[str | None], command_text: str, line: int) -> None:
+    """Report a command that changes the meaning of later names, paths or descriptors."""
     if name == "set" and not all(word is not None and _SET.fullmatch(word) for word in words):
-        notes.add("high", "ast/introspection", f"{said[:60]}: changes how the script is read or told", line)
+        notes.add(
+            "high", "ast/introspection", f"{command_text[:60]}: changes how the script is read or told", line
+        )
     if name == "shopt" and not set(words[1:]) <= _SHOPT:
-        notes.add("high", "ast/dynamic", f"{said[:60]}: changes how commands are read, {ANYTHING}", line)
+        notes.add(
+            "high", "ast/dynamic", f"{command_text[:60]}: changes how commands are read, {ANYTHING}", line
+        )
     if name in ("read", "mapfile", "readarray") and any(
         re.match(r"-\w*u", "-u" if word is None else word) for word in words[:-1]
     ):
         notes.add("high", "ast/introspection", f"{name}: reads from a descriptor that is not its own", line)
     if any(re.fullmatch(r"\{\w+\}", word or "") for word in words):
-        notes.add("high", "ast/introspection", f"{said[:60]}: opens a descriptor of its own", line)
+        notes.add("high", "ast/introspection", f"{command_text[:60]}: opens a descriptor of its own", line)
     if name in ("cd", "pushd") and (
         None in words or any(re.search(r"^/|\.\.|^-|[*?\[~]", w or "") for w in words)
     ):
-        notes.add("high", "ast/introspection", f"{said[:60]}: paths mean something else from here on", line)
+        notes.add(
+            "high", "ast/introspection", f"{command_text[:60]}: paths mean something else from here on", line
+        )
     if name in ("test", "[") and any((word or "") in ("-v", "-R") for word in words):
         notes.add(
             "high", "ast/dynamic", f"{name}: looks at a variable that is not written out, {ANYTHING}", line
@@ -53,17 +59,19 @@ def note_steering(notes: Notes, name: str, words: Sequence[str | None], said: st
 
 
 def note_operands(notes: Notes, name: str, command: Command, draft: ToolDraft) -> None:
-    """Report operands that may be options, and files to read, where they are not written out."""
+    """Report operands that are not literals and may be options or name files to read."""
     if takes_files(draft) or draft.capabilities.workspace != "none":
         return
-    own = operands(command)
-    for one in own[1:] if name in _OWN_LANGUAGE else own:
-        if one.word is not None:
-            if name in _OWN_LANGUAGE and re.search(r"^[/~]|\.\.", one.word):
-                text = f"{name} {one.word[:60]}: a place of the machine"
-                notes.add("medium", "ast/reads", text, one.node.line)
-        elif name in STARTING and one.of != "--":
+    own_operands = operands(command)
+    for operand in own_operands[1:] if name in _OWN_LANGUAGE else own_operands:
+        if operand.word is not None:
+            if name in _OWN_LANGUAGE and re.search(r"^[/~]|\.\.", operand.word):
+                text = f"{name} {operand.word[:60]}: a place of the machine"
+                notes.add("medium", "ast/reads", text, operand.node.line)
+        elif name in STARTING and operand.of != "--":
             text = f"{name}: an operand that is not written out may be an option that starts a program, {ANYTHING}"
-            notes.add("high", "ast/dynamic", text, one.node.line)
+            notes.add("high", "ast/dynamic", text, operand.node.line)
         elif name in _OPENS:
-            notes.add("medium", "ast/reads", f"{name}: reads a file that is not written out", one.node.line)
+            notes.add(
+                "medium", "ast/reads", f"{name}: reads a file that is not written out", operand.node.line
+            )

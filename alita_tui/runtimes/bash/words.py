@@ -1,4 +1,4 @@
-"""What a Bash script says, as far as it is written out: words, commands with what starts them, variables. Pure."""
+"""Words, commands and variables of a Bash script, as far as they are literals. Pure."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PLAIN = (
 
 
 class Command(NamedTuple):
-    """One command that the script gives, or that another program is to start."""
+    """One command of the script, or a command that another program starts."""
 
     name: str | None
-    """None where it is not written out."""
+    """None where it is not a literal."""
     arguments: tuple[Node, ...]
     node: Node
     through: str = ""
@@ -34,7 +34,7 @@ class Command(NamedTuple):
 
 @cache
 def table() -> dict[str, Any]:
-    """Return what is known of utilities and of the shell's own words."""
+    """Return the table of utilities and of the shell's own words."""
     import tomllib
 
     return tomllib.loads(files(__package__ or "").joinpath("utilities.toml").read_text("utf-8"))
@@ -47,7 +47,7 @@ def names(key: str) -> frozenset[str]:
 
 
 def literal(node: Node | None) -> str | None:
-    """Return the text that a word stands for; None where the shell makes it of something else."""
+    """Return the text of a word; None where the shell expands it."""
     if node is None:
         return None
     if node.kind == "raw_string":
@@ -69,12 +69,12 @@ def literal(node: Node | None) -> str | None:
 
 
 def shown(node: Node) -> str:
-    """Return a word as it is written, without the quotes around it."""
+    """Return a word as it is written, without its quotes."""
     return literal(node) or node.text
 
 
 def commands(tree: Node) -> Iterator[Command]:
-    """Yield every command, those that others start among them."""
+    """Yield every command, including those that other commands start."""
     for node in tree.walk():
         if node.kind == "command":
             arguments = tuple(child for child in node.children if child.field == "argument")
@@ -88,36 +88,43 @@ def _started(command: Command) -> Iterator[Command]:
     yield command
     if command.name not in names("starts") or len(command.through) > 200:
         return
-    rest = list(command.arguments)
-    while rest and (text := literal(rest[0])) is not None and text.startswith("-"):
-        rest.pop(0)
-        takes = {"xargs": ("-I", "-n", "-P", "-L", "-d", "-E", "-s", "-a"), "timeout": ("-k", "-s")}
-        if text in takes.get(command.name or "", ()) and rest:
-            rest.pop(0)
-    if command.name == "timeout" and rest:
-        rest.pop(0)
-    if not rest:
+    remaining = list(command.arguments)
+    while remaining and (text := literal(remaining[0])) is not None and text.startswith("-"):
+        remaining.pop(0)
+        options_with_value = {
+            "xargs": ("-I", "-n", "-P", "-L", "-d", "-E", "-s", "-a"),
+            "timeout": ("-k", "-s"),
+        }
+        if text in options_with_value.get(command.name or "", ()) and remaining:
+            remaining.pop(0)
+    if command.name == "timeout" and remaining:
+        remaining.pop(0)
+    if not remaining:
         return
     through = f"{command.through} {command.name}".strip()
-    yield from _started(Command(literal(rest[0]), tuple(rest[1:]), command.node, through))
+    yield from _started(Command(literal(remaining[0]), tuple(remaining[1:]), command.node, through))
 
 
 def functions(tree: Node) -> dict[str, Node]:
     """Return the functions that the script defines."""
-    found = (one for one in tree.walk() if one.kind == "function_definition")
-    return {name: one for one in found if (name := literal(one.child("name"))) is not None}
+    definitions = (definition for definition in tree.walk() if definition.kind == "function_definition")
+    return {
+        name: definition
+        for definition in definitions
+        if (name := literal(definition.child("name"))) is not None
+    }
 
 
 def assigned(tree: Node) -> set[str]:
-    """Return the names that the script gives a value."""
-    found: set[str] = set()
+    """Return the names of the variables that the script assigns."""
+    assigned_names: set[str] = set()
     for node in tree.walk():
         if node.kind in ("variable_assignment", "array_assignment"):
             name = node.child("name")
             if name is not None:
-                found.add(name.text.partition("[")[0])
+                assigned_names.add(name.text.partition("[")[0])
         elif node.kind == "for_statement" and (variable := node.child("variable")) is not None:
-            found.add(variable.text)
+            assigned_names.add(variable.text)
     for command in commands(tree):
         words = [literal(argument) or "" for argument in command.arguments]
         if command.name in (
@@ -131,12 +138,12 @@ def assigned(tree: Node) -> set[str]:
             "readonly",
             "export",
         ):
-            found |= {
+            assigned_names |= {
                 word.partition("=")[0] for word in words if re.fullmatch(r"[A-Za-z_]\w*(=.*)?", word, re.S)
             }
         elif command.name == "printf" and words[:1] and words[0].startswith("-v"):
-            found.add(words[0][2:] or next(iter(words[1:2]), ""))
-    return found
+            assigned_names.add(words[0][2:] or next(iter(words[1:2]), ""))
+    return assigned_names
 
 
 def used(tree: Node) -> Iterator[tuple[str, int]]:

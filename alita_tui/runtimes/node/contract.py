@@ -20,7 +20,7 @@ _PROPERTY = re.compile(r"(?:^|[,;])\s*(\w+)(\?)?\s*:")
 
 
 def parsed(notes: Notes, code: str, language: str) -> Node | None:
-    """Return the tree of a module; None where it is none, which is reported."""
+    """Return the tree of a module; None where it cannot be parsed, which is reported."""
     if len(code.encode("utf-8", "surrogatepass")) > LARGEST_TEXT:
         notes.block("ast/syntax", f"code: it is longer than {LARGEST_TEXT} bytes")
         return None
@@ -28,16 +28,18 @@ def parsed(notes: Notes, code: str, language: str) -> Node | None:
     if tree is None:
         notes.block("ast/syntax", "code: it cannot be parsed")
         return None
-    if wrong := next((node for node in tree.walk() if node.kind == "ERROR"), None):
+    if error_node := next((node for node in tree.walk() if node.kind == "ERROR"), None):
         notes.block(
-            "ast/syntax", f"code: it is no {language} module, near `{wrong.text[:60].strip()}`", wrong.line
+            "ast/syntax",
+            f"code: it is no {language} module, near `{error_node.text[:60].strip()}`",
+            error_node.line,
         )
         return None
     return tree
 
 
 def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
-    """Report what is wrong with `run`, with imports, and with work at import time."""
+    """Report problems of `run`, of imports, and of work at import time."""
     runs = run_function(tree)
     if len(runs) != 1:
         notes.block(
@@ -45,18 +47,18 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         )
         return
     (run,) = runs
-    given = run.child("parameters")
-    taken = given.parts() if given is not None else []
-    if len(taken) != 1 or "*" in [child.kind for child in run.children]:
+    parameters_node = run.child("parameters")
+    parameters = parameters_node.parts() if parameters_node is not None else []
+    if len(parameters) != 1 or "*" in [child.kind for child in run.children]:
         notes.block("contract", "run takes one parameter, the object with the arguments", run.line)
         return
-    typed = properties(tree, run)
-    if typed is None:
+    input_properties = properties(tree, run)
+    if input_properties is None:
         text = "run(input) says in types, of TypeScript or of JSDoc, which properties its input has"
         notes.block("contract", text, run.line)
     else:
-        required = {name for name, optional in typed.items() if not optional}
-        match_schema(notes, set(typed), required, draft.input_schema, run.line)
+        required = {name for name, optional in input_properties.items() if not optional}
+        match_schema(notes, set(input_properties), required, draft.input_schema, run.line)
     _note_imports(notes, tree, draft)
     for node in tree.parts():
         if node.kind in (
@@ -83,15 +85,15 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         if node.kind in ("enum_declaration", "internal_module", "import_alias", "decorator"):
             notes.block("contract", f"{node.kind.replace('_', ' ')}: node only takes types away", node.line)
         elif node.kind == "accessibility_modifier" and any(
-            one.kind == "formal_parameters" for one in node.above()
+            ancestor.kind == "formal_parameters" for ancestor in node.above()
         ):
             notes.block("contract", "a parameter property: node only takes types away", node.line)
 
 
 def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
-    """Report what is imported and neither node's nor a requirement's, and requirements that nothing imports."""
-    required = {name for one in draft.requirements if (name := distribution(one))}
-    used: set[str] = set()
+    """Report imports that neither node nor a requirement provides, and requirements that nothing imports."""
+    required = {name for requirement in draft.requirements if (name := distribution(requirement))}
+    imported: set[str] = set()
     for name, line in imports(tree):
         if name is None:
             continue  # not written out, which is reported as such
@@ -100,14 +102,14 @@ def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         elif module_kind(name):
             continue
         elif (package := package_of(name)) and f"{NPM}{package}" in required:
-            used.add(f"{NPM}{package}")
+            imported.add(f"{NPM}{package}")
         elif package:
             text = f"imports {name[:60]}: neither node has it nor do the requirements name {package[:60]}"
             notes.block("ast/imports", text, line)
         else:
             notes.block("ast/imports", f"imports {name[:60]}, which node does not have", line)
-    if spare := sorted(required - used):
-        notes.add("low", "ast/imports", f"nothing imports what these provide: {', '.join(spare)}")
+    if unused := sorted(required - imported):
+        notes.add("low", "ast/imports", f"nothing imports what these provide: {', '.join(unused)}")
 
 
 def _exported(tree: Node) -> Iterator[tuple[str, int]]:
@@ -117,69 +119,76 @@ def _exported(tree: Node) -> Iterator[tuple[str, int]]:
             continue
         if any(child.text == "*" or child.kind == "namespace_export" for child in node.children):
             yield "*", node.line
-        made = node.child("declaration")
-        for one in (made or node).walk():
-            if one.kind == "export_specifier":
-                yield (one.child("alias") or one.child("name") or one).text.strip("\"'"), one.line
-            elif one.kind in ("identifier", "shorthand_property_identifier_pattern") and made is not None:
-                if one.parent is made or (one.parent is not None and one.parent.kind not in _CODE):
-                    yield one.text, one.line
+        declaration = node.child("declaration")
+        for part in (declaration or node).walk():
+            if part.kind == "export_specifier":
+                yield (part.child("alias") or part.child("name") or part).text.strip("\"'"), part.line
+            elif (
+                part.kind in ("identifier", "shorthand_property_identifier_pattern")
+                and declaration is not None
+            ):
+                if part.parent is declaration or (part.parent is not None and part.parent.kind not in _CODE):
+                    yield part.text, part.line
 
 
 def _works_at_import(node: Node) -> bool:
-    """Return whether a declaration calls a function of the module itself, or waits, when the module is imported."""
-    made = node.child("declaration") or node
-    if made.kind not in ("lexical_declaration", "variable_declaration"):
+    """Return whether a declaration calls a function of the module, or awaits, when the module is imported."""
+    declaration = node.child("declaration") or node
+    if declaration.kind not in ("lexical_declaration", "variable_declaration"):
         return False
-    for one in made.walk():
-        if any(up.kind in FUNCTIONS for up in one.above()):
+    for part in declaration.walk():
+        if any(ancestor.kind in FUNCTIONS for ancestor in part.above()):
             continue
-        called = one.child("function") if one.kind == "call_expression" else None
-        if one.kind == "await_expression" or (
-            called is not None and called.kind == "parenthesized_expression"
+        function = part.child("function") if part.kind == "call_expression" else None
+        if part.kind == "await_expression" or (
+            function is not None and function.kind == "parenthesized_expression"
         ):
             return True
     return False
 
 
 def properties(tree: Node, run: Node) -> dict[str, bool] | None:
-    """Return the properties of the input and whether each is optional; None where no type says it."""
-    given = run.child("parameters")
-    taken = given.parts()[0] if given is not None and given.parts() else None
-    kind = taken.child("type") if taken is not None else None
-    if kind is not None:
-        shape = kind.parts()[0] if kind.parts() else None
+    """Return the properties of the input and whether each is optional; None where no type defines them."""
+    parameters_node = run.child("parameters")
+    parameter = (
+        parameters_node.parts()[0] if parameters_node is not None and parameters_node.parts() else None
+    )
+    type_node = parameter.child("type") if parameter is not None else None
+    if type_node is not None:
+        shape = type_node.parts()[0] if type_node.parts() else None
         if shape is not None and shape.kind == "type_identifier":
             shape = _named(tree, shape.text)
         if shape is None or shape.kind not in ("object_type", "interface_body"):
             return None
-        found = {}
-        for one in shape.parts():
-            name = one.child("name")
-            if one.kind == "property_signature" and name is not None:
-                found[name.text.strip("\"'")] = any(part.kind == "?" for part in one.children)
-        return found
+        optional_by_name = {}
+        for member in shape.parts():
+            name = member.child("name")
+            if member.kind == "property_signature" and name is not None:
+                optional_by_name[name.text.strip("\"'")] = any(part.kind == "?" for part in member.children)
+        return optional_by_name
     exported = run.parent
-    before = [
+    comments = [
         child
         for child in tree.children
         if exported is not None and child.kind == "comment" and child.end <= exported.start
     ]
-    if not before or not before[-1].text.startswith("/**"):
+    if not comments or not comments[-1].text.startswith("/**"):
         return None
-    said = re.sub(r"\n\s*\*", "\n", before[-1].text)
-    if inline := _INLINE.search(said):
+    comment = re.sub(r"\n\s*\*", "\n", comments[-1].text)
+    if inline := _INLINE.search(comment):
         return {name: bool(optional) for name, optional in _PROPERTY.findall(inline[1])}
-    listed = {name: bool(bracket) or "=" in kind for kind, bracket, name in _DOCUMENTED.findall(said)}
-    return listed or ({} if re.search(r"@param\s+\{\s*(object|Object|\{\})\s*\}", said) else None)
+    documented = {
+        name: bool(bracket) or "=" in type_node for type_node, bracket, name in _DOCUMENTED.findall(comment)
+    }
+    return documented or ({} if re.search(r"@param\s+\{\s*(object|Object|\{\})\s*\}", comment) else None)
 
 
 def _named(tree: Node, name: str) -> Node | None:
     for node in tree.walk():
-        said = (
+        name_node = (
             node.child("name") if node.kind in ("interface_declaration", "type_alias_declaration") else None
         )
-        if said is not None and said.text == name:
+        if name_node is not None and name_node.text == name:
             return node.child("body") or node.child("value")
     return None
 

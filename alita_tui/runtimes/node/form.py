@@ -1,4 +1,4 @@
-"""The form of a module's file: an exported `run`, and a part that reads and writes JSON when it is run as a program."""
+"""The form of a module's file: an exported `run`, and a main part that reads and writes JSON as a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a module says, as far as it is written out: names that it binds, imports and uses. Pure."""
+"""The names that a module binds and imports, as far as they are literals. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FUNCTIONS = ("function_declaration", "function_expression", "arrow_function", "m
 
 @cache
 def table() -> dict[str, Any]:
-    """Return what is known of node's names and modules."""
+    """Return the table of node's names and modules."""
     import tomllib
 
     return tomllib.loads(files(__package__ or "").joinpath("reach.toml").read_text("utf-8"))
@@ -30,17 +30,18 @@ def known(key: str) -> frozenset[str]:
 
 @cache
 def module_kind(name: str) -> str:
-    """Return the kind of one of node's own modules; empty for another one."""
+    """Return the kind of one of node's own modules; an empty string for any other module."""
     if name in known("prefixed"):
         return ""
-    plain = name.removeprefix("node:")
-    return next((kind for kind, listed in table()["modules"].items() if plain in listed.split()), "")
+    bare_name = name.removeprefix("node:")
+    return next((kind for kind, names in table()["modules"].items() if bare_name in names.split()), "")
 
 
 def package_of(name: str) -> str:
     """Return the package of npm that an import is from, as `@a/b` of `@a/b/c`.
 
-    Empty for an address, for node's own, and for what may lead out of the package: a path is read as that of a URL.
+    Empty for an address, for node's own modules, and for a path that may lead out of the package; node reads it as
+    part of a URL.
     """
     parts = name.split("/")
     if name.startswith("#") or set(name) & set(":%\\?") or {"", ".", ".."} & set(parts):
@@ -49,7 +50,7 @@ def package_of(name: str) -> str:
 
 
 def text_of(node: Node | None) -> str | None:
-    """Return the text that a literal stands for; None for what is none, or is written in escapes."""
+    """Return the text of a literal; None for anything else, and for a literal with escapes."""
     if node is None or node.kind not in ("string", "template_string"):
         return None
     if any(child.kind in ("template_substitution", "escape_sequence") for child in node.children):
@@ -58,7 +59,7 @@ def text_of(node: Node | None) -> str | None:
 
 
 def imports(tree: Node) -> Iterator[tuple[str | None, int]]:
-    """Yield what is imported, with its line; None for what is not written out."""
+    """Yield the name of each imported module with its line; None for a name that is not a literal."""
     for node in tree.walk():
         if (
             node.kind in ("import_statement", "export_statement")
@@ -66,45 +67,45 @@ def imports(tree: Node) -> Iterator[tuple[str | None, int]]:
         ):
             if not re.match(r"(import|export)\s+type\b", node.text):
                 yield text_of(source), node.line
-        elif node.kind == "call_expression" and (called := node.child("function")) is not None:
-            if called.kind == "import":
-                given = node.child("arguments")
-                first = given.parts()[0] if given is not None and given.parts() else None
+        elif node.kind == "call_expression" and (function := node.child("function")) is not None:
+            if function.kind == "import":
+                arguments = node.child("arguments")
+                first = arguments.parts()[0] if arguments is not None and arguments.parts() else None
                 yield text_of(first), node.line
 
 
 def bound(tree: Node) -> set[str]:
-    """Return every name that the module gives to something of its own."""
-    found: set[str] = set()
+    """Return every name that the module binds."""
+    own_names: set[str] = set()
     for node in tree.walk():
-        above = node.parent
-        if above is None or node.kind not in ("identifier", "shorthand_property_identifier_pattern"):
+        parent = node.parent
+        if parent is None or node.kind not in ("identifier", "shorthand_property_identifier_pattern"):
             continue
         if node.kind == "shorthand_property_identifier_pattern":
-            found.add(node.text)
-        elif node.field == "name" and above.kind in ("variable_declarator", "class_declaration", *FUNCTIONS):
-            found.add(node.text)
-        elif node.field in ("pattern", "parameter", "alias") or above.kind in (
+            own_names.add(node.text)
+        elif node.field == "name" and parent.kind in ("variable_declarator", "class_declaration", *FUNCTIONS):
+            own_names.add(node.text)
+        elif node.field in ("pattern", "parameter", "alias") or parent.kind in (
             "formal_parameters", "import_clause", "import_specifier", "namespace_import", "array_pattern",
             "rest_pattern", "object_pattern", "pair_pattern", "catch_clause", "class",
         ):  # fmt: skip
-            found.add(node.text)
-        elif node.field == "left" and above.kind in ("assignment_pattern", "for_in_statement"):
-            found.add(node.text)
-        elif node.field == "parameter" or (node.field == "name" and above.kind == "enum_declaration"):
-            found.add(node.text)
-    return found
+            own_names.add(node.text)
+        elif node.field == "left" and parent.kind in ("assignment_pattern", "for_in_statement"):
+            own_names.add(node.text)
+        elif node.field == "parameter" or (node.field == "name" and parent.kind == "enum_declaration"):
+            own_names.add(node.text)
+    return own_names
 
 
 def run_function(tree: Node) -> list[Node]:
     """Return the exported functions called `run`."""
-    found = []
+    functions = []
     for node in tree.parts():
-        if node.kind == "export_statement" and (made := node.child("declaration")) is not None:
-            name = made.child("name")
-            if made.kind == "function_declaration" and name is not None and name.text == "run":
-                found.append(made)
-    return found
+        if node.kind == "export_statement" and (declaration := node.child("declaration")) is not None:
+            name = declaration.child("name")
+            if declaration.kind == "function_declaration" and name is not None and name.text == "run":
+                functions.append(declaration)
+    return functions
 
 
 def is_main(node: Node) -> bool:
@@ -114,5 +115,5 @@ def is_main(node: Node) -> bool:
 
 
 def in_main(node: Node) -> bool:
-    """Return True for what stands in that part."""
-    return is_main(node) or any(is_main(one) for one in node.above())
+    """Return True for a node in that part."""
+    return is_main(node) or any(is_main(ancestor) for ancestor in node.above())

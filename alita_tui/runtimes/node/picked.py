@@ -1,6 +1,6 @@
-"""Values that a module takes by a name that is not written out, and where such a value may be called. Pure.
+"""Follows values that a module looks up by a computed name, and finds where such a value may be called. Pure.
 
-`f[name]` of any function is `Function` for the right name, so whoever calls it runs text as code.
+`f[name]` of a function can be `Function`, so a call of it may run text as code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PASSES_ON = frozenset("call apply bind".split())
 
 
 def plain_index(node: Node) -> bool:
-    """Return True for an index that cannot name anything but an element."""
+    """Return True for an index that can only name an element."""
     harmful = ("", *known("members"), *known("inside"), "prototype")
     return node.kind == "number" or (
         node.kind in ("string", "template_string") and (text_of(node) or "") not in harmful
@@ -31,7 +31,7 @@ def plain_index(node: Node) -> bool:
 
 
 class Picked:
-    """Names and properties of a module that may hold what was taken by a name that is not written out."""
+    """Names and properties of a module that may hold a value that was looked up by a computed name."""
 
     def __init__(self, tree: Node) -> None:
         self.names: set[str] = set()
@@ -49,14 +49,14 @@ class Picked:
             if name is not None:
                 self._functions[name.text] = node
         for _ in range(_ROUNDS):
-            before = len(self.names) + len(self.properties)
+            size_before = len(self.names) + len(self.properties)
             for node in nodes:
                 self._follow(node)
-            if len(self.names) + len(self.properties) == before:
+            if len(self.names) + len(self.properties) == size_before:
                 break
 
     def holds(self, node: Node | None, depth: int = 0) -> bool:
-        """Return whether an expression may be such a value, or hold one."""
+        """Return whether an expression may be or contain such a value."""
         if node is None or depth > 40:
             return False
         parts = node.parts()
@@ -72,26 +72,26 @@ class Picked:
         if node.kind == "sequence_expression":
             return bool(parts) and self.holds(parts[-1], depth + 1)
         if node.kind == "ternary_expression":
-            return any(self.holds(node.child(one), depth + 1) for one in ("consequence", "alternative"))
+            return any(self.holds(node.child(branch), depth + 1) for branch in ("consequence", "alternative"))
         if node.kind == "binary_expression":
             word = next((child.text for child in node.children if not child.named), "")
             return word in ("||", "&&", "??") and any(self.holds(part, depth + 1) for part in parts)
         if node.kind == "member_expression":
             member = node.child("property")
-            named = member is not None and member.text in self.properties
-            return named or self.holds(node.child("object"), depth + 1)
+            holds_property = member is not None and member.text in self.properties
+            return holds_property or self.holds(node.child("object"), depth + 1)
         if node.kind == "call_expression":
-            called = node.child("function")
-            member = called.child("property") if called is not None else None
-            if called is None or member is None or member.text not in _TAKES_OUT | _PASSES_ON:
+            function = node.child("function")
+            member = function.child("property") if function is not None else None
+            if function is None or member is None or member.text not in _TAKES_OUT | _PASSES_ON:
                 return False
-            return self.holds(called.child("object"), depth + 1)
+            return self.holds(function.child("object"), depth + 1)
         if node.kind in ("array", "spread_element", "object", "arguments"):
             return any(self.holds(part, depth + 1) for part in parts)
         return node.kind == "pair" and self.holds(node.child("value"), depth + 1)
 
     def _follow(self, node: Node) -> None:
-        """Carry values over one assignment, loop, default, property or call."""
+        """Follow such values through one assignment, loop, default, property or call."""
         if node.kind in _ASSIGNS:
             target = node.child("name") or node.child("left")
             if target is not None and self.holds(node.child("value") or node.child("right")):
@@ -109,30 +109,30 @@ class Picked:
             if member is not None:
                 self.properties.add(member.text)
         elif target.kind != "subscript_expression":
-            self.names |= {one.text for one in target.walk() if one.kind in _BINDING}
+            self.names |= {part.text for part in target.walk() if part.kind in _BINDING}
 
     def _hand_over(self, call: Node) -> None:
-        called, given = call.child("function"), call.child("arguments")
-        while called is not None and called.kind == "parenthesized_expression" and called.parts():
-            called = called.parts()[-1]
-        if called is None or given is None:
+        callee, arguments = call.child("function"), call.child("arguments")
+        while callee is not None and callee.kind == "parenthesized_expression" and callee.parts():
+            callee = callee.parts()[-1]
+        if callee is None or arguments is None:
             return
-        function = called if called.kind in FUNCTIONS else self._functions.get(called.text)
-        if function is not None and self.holds(given):
+        function = callee if callee.kind in FUNCTIONS else self._functions.get(callee.text)
+        if function is not None and self.holds(arguments):
             self._bind_parameters(function)
-        member = called.child("property") if called.kind == "member_expression" else None
-        if member is not None and member.text in known("calls_back") and self.holds(called.child("object")):
-            for part in given.parts():
+        member = callee.child("property") if callee.kind == "member_expression" else None
+        if member is not None and member.text in known("calls_back") and self.holds(callee.child("object")):
+            for part in arguments.parts():
                 if part.kind in FUNCTIONS:
                     self._bind_parameters(part)
 
     def _bind_parameters(self, function: Node) -> None:
         for field in ("parameters", "parameter"):
-            if (taken := function.child(field)) is not None:
-                self.names |= {one.text for one in taken.walk() if one.kind in _BINDING}
+            if (parameters := function.child(field)) is not None:
+                self.names |= {part.text for part in parameters.walk() if part.kind in _BINDING}
 
     def called(self, tree: Node) -> Iterator[Node]:
-        """Yield each expression that is called, or made an object of, and may be such a value."""
+        """Yield each expression that is called, also by `new`, and may be such a value."""
         for node in tree.walk():
             maker = node.child("constructor") if node.kind == "new_expression" else None
             callee = node.child("function") if node.kind == "call_expression" else maker
@@ -142,13 +142,13 @@ class Picked:
                 continue
             member = callee.child("property") if callee.kind == "member_expression" else None
             if member is not None:
-                passes = member.text in _PASSES_ON and self.holds(callee.child("object"))
-                if passes or member.text in self.properties:
+                passes_on = member.text in _PASSES_ON and self.holds(callee.child("object"))
+                if passes_on or member.text in self.properties:
                     yield callee
             elif callee.kind == "call_expression":
                 inner = callee.child("function")
-                taken = inner.child("property") if inner is not None else None
-                if taken is not None and taken.text in _TAKES_OUT | _PASSES_ON:
+                member_name = inner.child("property") if inner is not None else None
+                if member_name is not None and member_name.text in _TAKES_OUT | _PASSES_ON:
                     yield callee
             elif callee.kind != "super" and self.holds(callee):
                 yield callee

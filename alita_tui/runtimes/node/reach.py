@@ -1,4 +1,4 @@
-"""What a module could reach. A name that is not written out counts as able to touch anything."""
+"""Finds what a module could access. A name that is not a literal counts as able to touch anything."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ _OWN_PROCESS = frozenset(("stdout", "stderr", "cwd", "versions", "version", "hrt
 
 
 _INSIDE = re.compile(r"/proc/|/dev/(fd|mem|stdin)\b|/sys/")
-"""Places that show the process itself: its memory holds its code, with the sign of its coverage."""
+"""Paths that expose the process itself: its memory holds its code, with the secret sign of its marks."""
 
 
 def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
-    """Report what the module reaches for beyond its declaration."""
-    wants = draft.capabilities
+    """Report what the module accesses beyond its declaration."""
+    capabilities = draft.capabilities
     _note_imports(notes, tree, draft)
-    own = bound(tree)
+    own_names = bound(tree)
     functions = {
-        one.text for node in tree.walk() if node.kind in FUNCTIONS and (one := node.child("name")) is not None
+        name_node.text
+        for node in tree.walk()
+        if node.kind in FUNCTIONS and (name_node := node.child("name")) is not None
     }
     picked = Picked(tree)
     _note_places(notes, tree)
@@ -49,7 +51,7 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
                 )
         _note_key(notes, node)
         if node.kind in ("identifier", "shorthand_property_identifier"):
-            _note_name(notes, node, draft, own)
+            _note_name(notes, node, draft, own_names)
         elif node.kind == "member_expression":
             _note_member(notes, node, functions)
         elif node.kind == "subscript_expression":
@@ -77,34 +79,34 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             notes.add(
                 "high", "ast/introspection", f"{node.parent.text[:40]}: looks at its own file", node.line
             )
-    _note_whole(notes, tree, own, picked)
-    if wants.none and "ALITA_BROKER" in draft.code:
+    _note_whole(notes, tree, own_names, picked)
+    if capabilities.none and "ALITA_BROKER" in draft.code:
         notes.add("medium", "ast/environment", "ALITA_BROKER: the broker, of which nothing is asked", 0)
 
 
-def _note_whole(notes: Notes, tree: Node, own: set[str], picked: Picked) -> None:
-    """Report what only shows when the module is looked at as a whole."""
+def _note_whole(notes: Notes, tree: Node, own_names: set[str], picked: Picked) -> None:
+    """Report what only an analysis of the whole module shows."""
     for callee in picked.called(tree):
         text = f"{callee.text[:40]}(): calls what is not written out, {ANYTHING}"
         notes.add("high", "ast/dynamic", text, callee.line)
-    for name, line in changed(tree, own):
+    for name, line in changed(tree, own_names):
         text = f"{name[:40]}: changes a part of node for all that runs with it, {ANYTHING}"
         notes.add("high", "ast/dynamic", text, line)
 
 
 def _note_key(notes: Notes, node: Node) -> None:
-    """Report a property that is taken out of an object, or put into one, by a name that leads further."""
-    above = node.parent
-    if above is None:
+    """Report a property that is read from or put into an object by a name that leads to code or objects."""
+    parent = node.parent
+    if parent is None:
         return
-    is_key = node.field == "key" and above.kind in ("pair_pattern", "pair")
+    is_key = node.field == "key" and parent.kind in ("pair_pattern", "pair")
     if not is_key and node.kind != "shorthand_property_identifier_pattern":
         return
     name = node.text.strip("\"'")
     if name in known("members") or name == "prototype":
-        text = f"{above.text[:40]}: leads to what makes code and objects, {ANYTHING}"
+        text = f"{parent.text[:40]}: leads to what makes code and objects, {ANYTHING}"
         notes.add("high", "ast/dynamic", text, node.line)
-    elif name in known("inside") and above.kind != "pair":
+    elif name in known("inside") and parent.kind != "pair":
         notes.add("high", "ast/introspection", f"{name}: looks at where it runs", node.line)
 
 
@@ -120,7 +122,7 @@ def _note_heritage(notes: Notes, node: Node) -> None:
 
 
 def _note_new(notes: Notes, node: Node) -> None:
-    maker, given = node.child("constructor"), node.child("arguments")
+    maker, arguments = node.child("constructor"), node.child("arguments")
     while maker is not None and maker.kind == "parenthesized_expression" and maker.parts():
         maker = maker.parts()[-1]
     if maker is not None and maker.kind not in ("identifier", "member_expression"):
@@ -130,37 +132,39 @@ def _note_new(notes: Notes, node: Node) -> None:
             f"new {maker.text[:40]}: makes what is not written out, {ANYTHING}",
             node.line,
         )
-    if maker is not None and maker.text == "Date" and (given is None or not given.parts()):
+    if maker is not None and maker.text == "Date" and (arguments is None or not arguments.parts()):
         notes.add("medium", "ast/clock", "new Date(): the result depends on when it runs", node.line)
 
 
 def _walk(tree: Node) -> Iterator[Node]:
-    """Yield every node but those of the main part."""
-    rest = [tree]
-    while rest:
-        node = rest.pop()
+    """Yield every node except those of the main part."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         if is_main(node) and node.parent is tree:
             continue
         yield node
-        rest += reversed(node.children)
+        pending += reversed(node.children)
 
 
 def _note_places(notes: Notes, tree: Node) -> None:
     for line, text in _strings(tree):
-        if hit := _INSIDE.search(text):
-            notes.add("high", "ast/introspection", f"{hit[0]}: looks into what runs it", line)
+        if match := _INSIDE.search(text):
+            notes.add("high", "ast/introspection", f"{match[0]}: looks into what runs it", line)
 
 
 def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
-    wants = draft.capabilities
+    capabilities = draft.capabilities
     for name, line in imports(tree):
         if name is None:
             notes.add("high", "ast/dynamic", f"imports what is not written out, {ANYTHING}", line)
             continue
         kind = module_kind(name)
-        if kind == "network" and not wants.network:
+        if kind == "network" and not capabilities.network:
             notes.add("high", "ast/network", f"{name}: talks to hosts, and none is asked for", line)
-        elif kind == "files" and not (takes_files(draft) or leaves_files(draft) or wants.workspace != "none"):
+        elif kind == "files" and not (
+            takes_files(draft) or leaves_files(draft) or capabilities.workspace != "none"
+        ):
             notes.add("high", "ast/files", f"{name}: reads and changes files", line)
         elif kind == "process":
             notes.add("high", "ast/process", f"{name}: starts processes or looks at them", line)
@@ -170,26 +174,28 @@ def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             notes.add("high", "ast/introspection", f"{name}: looks into what runs it", line)
 
 
-def _note_name(notes: Notes, node: Node, draft: ToolDraft, own: set[str]) -> None:
-    name, line, wants = node.text, node.line, draft.capabilities
+def _note_name(notes: Notes, node: Node, draft: ToolDraft, own_names: set[str]) -> None:
+    name, line, capabilities = node.text, node.line, draft.capabilities
     if name in known("dynamic"):
         notes.add("high", "ast/dynamic", f"{name}: runs text as code or reaches every name, {ANYTHING}", line)
     elif name == "process":
-        above = node.parent
-        member = above.child("property") if above is not None and above.kind == "member_expression" else None
+        parent = node.parent
+        member = (
+            parent.child("property") if parent is not None and parent.kind == "member_expression" else None
+        )
         if member is None or node.field != "object":
             notes.add("high", "ast/dynamic", f"process: is handed on, {ANYTHING}", line)
         elif member.text == "env":
-            if not (wants.secrets or wants.brokered):
+            if not (capabilities.secrets or capabilities.brokered):
                 notes.add("medium", "ast/environment", "process.env: is read", line)
         elif member.text not in _OWN_PROCESS:
             notes.add("high", "ast/introspection", f"process.{member.text[:40]}: acts on what runs it", line)
     elif name in known("network"):
-        if not (wants.network or wants.brokered):
+        if not (capabilities.network or capabilities.brokered):
             notes.add("high", "ast/network", f"{name}: talks to hosts, and none is asked for", line)
     elif name in known("later"):
         notes.add("medium", "ast/later", f"{name}: runs later", line)
-    elif name not in own and name not in known("plain"):
+    elif name not in own_names and name not in known("plain"):
         notes.add("high", "ast/dynamic", f"{name[:40]}: comes from nowhere in this file, {ANYTHING}", line)
 
 
@@ -226,9 +232,9 @@ def _note_subscript(notes: Notes, node: Node) -> None:
     owner, index = node.child("object"), node.child("index")
     if owner is None or index is None or plain_index(index):
         return
-    above = node.parent
-    called = above is not None and above.kind == "call_expression" and node.field == "function"
-    if called:
+    parent = node.parent
+    is_called = parent is not None and parent.kind == "call_expression" and node.field == "function"
+    if is_called:
         notes.add(
             "high", "ast/dynamic", f"{node.text[:40]}(): calls what is not written out, {ANYTHING}", node.line
         )
@@ -250,7 +256,7 @@ def _note_subscript(notes: Notes, node: Node) -> None:
             notes.add(
                 "high", "ast/dynamic", f"{node.text[:40]}: a name that is put together, {ANYTHING}", node.line
             )
-    elif owner.kind == "subscript_expression" and above is not None and above.kind == "call_expression":
+    elif owner.kind == "subscript_expression" and parent is not None and parent.kind == "call_expression":
         inner = owner.child("index")
         if inner is not None and not plain_index(inner) and node.field == "function":
             notes.add(
@@ -262,13 +268,13 @@ def _note_subscript(notes: Notes, node: Node) -> None:
 
 
 def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) -> None:
-    called, given = node.child("function"), node.child("arguments")
-    parts = given.parts() if given is not None else []
-    if called is None:
+    function, arguments = node.child("function"), node.child("arguments")
+    parts = arguments.parts() if arguments is not None else []
+    if function is None:
         return
-    while called.kind == "parenthesized_expression" and called.parts():
-        called = called.parts()[-1]
-        if called.kind in (
+    while function.kind == "parenthesized_expression" and function.parts():
+        function = function.parts()[-1]
+        if function.kind in (
             "subscript_expression",
             "sequence_expression",
             "ternary_expression",
@@ -277,10 +283,10 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
             notes.add(
                 "high",
                 "ast/dynamic",
-                f"{called.text[:40]}(): calls what is not written out, {ANYTHING}",
+                f"{function.text[:40]}(): calls what is not written out, {ANYTHING}",
                 node.line,
             )
-    member = called.child("property") if called.kind == "member_expression" else None
+    member = function.child("property") if function.kind == "member_expression" else None
     if member is not None and member.text in known("calls_back"):
         for part in parts:
             index = part.child("index") if part.kind == "subscript_expression" else None
@@ -294,30 +300,30 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
                     node.line,
                 )
     if (
-        called.text in ("setTimeout", "setInterval")
+        function.text in ("setTimeout", "setInterval")
         and parts
         and parts[0].kind in ("string", "template_string")
     ):
-        notes.add("high", "ast/dynamic", f"{called.text}: runs text as code, {ANYTHING}", node.line)
-    if called.text == "String" and any(part.text in functions for part in parts):
+        notes.add("high", "ast/dynamic", f"{function.text}: runs text as code, {ANYTHING}", node.line)
+    if function.text == "String" and any(part.text in functions for part in parts):
         notes.add("high", "ast/introspection", "String(): reads its own code", node.line)
 
 
 def _strings(tree: Node) -> Iterator[tuple[int, str]]:
-    """Yield the texts of the code, put together where the module does so."""
+    """Yield the texts of the code, concatenated where the module concatenates them."""
     for node in tree.walk():
         if node.kind in ("string", "template_string"):
             yield node.line, node.text[1:-1]
         elif node.kind == "binary_expression" and (
             node.parent is None or node.parent.kind != "binary_expression"
         ):
-            parts = [one.text[1:-1] for one in node.walk() if one.kind in ("string", "template_string")]
+            parts = [part.text[1:-1] for part in node.walk() if part.kind in ("string", "template_string")]
             if len(parts) > 1:
                 yield node.line, "".join(parts)
 
 
 def texts(tree: Node) -> Iterator[tuple[int, str]]:
-    """Yield comments and texts, put together where the module does so; names as the words they consist of."""
+    """Yield comments and texts, concatenated where the module concatenates them; names are split into words."""
     yield from _strings(tree)
     for node in tree.walk():
         if node.kind == "comment":

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: ES modules on node, whose types node itself takes away."""
+"""JavaScript and TypeScript: ES modules on node, which strips the types itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.runtimes.port import Constant, Mutant, Start
 
 
 class JavaScript:
-    """Meets `runtimes.port.Runtime`."""
+    """Implements `runtimes.port.Runtime`."""
 
     language = "javascript"
     title = "JavaScript"
@@ -34,11 +34,11 @@ class JavaScript:
 
     @property
     def prompt(self) -> str:
-        """Return how a module is written."""
+        """Return the instructions for writing modules."""
         return files(__package__ or "").joinpath(f"{self.language}.md").read_text("utf-8")
 
     def requirement(self, text: str) -> str | None:
-        """Return a package of npm as `npm:NAME@RANGE`; None for what is none."""
+        """Return a package of npm as `npm:NAME@RANGE`; None for anything else."""
         from alita_tui.spine.requirements import of_npm
 
         return of_npm(text)
@@ -50,22 +50,22 @@ class JavaScript:
         return completed(draft)
 
     def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
-        """Note what is to be said of the module and what its tests see; return what it imports."""
+        """Add the findings about the module and its tests; return the names of the imported modules."""
         from alita_tui.runtimes.beside import note_beside
+        from alita_tui.runtimes.node.code_texts import code_texts
         from alita_tui.runtimes.node.contract import note_contract, parsed
         from alita_tui.runtimes.node.names import imports
         from alita_tui.runtimes.node.reach import note_uses
-        from alita_tui.runtimes.node.said import said
 
         tree = parsed(notes, draft.code, self.language)
         if tree is not None:
             note_contract(notes, tree, draft)
             note_uses(notes, tree, draft)
-        note_beside(notes, draft, tests, said(tree) if tree is not None else None)
+        note_beside(notes, draft, tests, code_texts(tree) if tree is not None else None)
         return tuple(sorted({name for name, _ in imports(tree) if name})) if tree is not None else ()
 
     def uses(self, draft: ToolDraft) -> Notes:
-        """Return what the module reaches for beyond the draft's capabilities."""
+        """Return findings about what the module accesses beyond the draft's capabilities."""
         from alita_tui.runtimes.node.contract import parsed
         from alita_tui.runtimes.node.reach import note_uses
 
@@ -86,9 +86,9 @@ class JavaScript:
 
     def constants(self, code: str, task: frozenset[str] | None = None) -> list[Constant]:
         """Return texts and numbers of the module."""
-        from alita_tui.runtimes.node.written import written
+        from alita_tui.runtimes.node.constants import constants_of
 
-        return written(code, self.language, task)
+        return constants_of(code, self.language, task)
 
     def parameters(self, draft: ToolDraft) -> list[str]:
         """Return the properties of the input schema, in their order."""
@@ -116,7 +116,7 @@ class JavaScript:
 
 
 class TypeScript(JavaScript):
-    """The same with types in the code, which node takes away."""
+    """The same with types in the code, which node strips."""
 
     language = "typescript"
     title = "TypeScript"

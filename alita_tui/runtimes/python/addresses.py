@@ -1,4 +1,4 @@
-"""Which addresses a draft opens, where they are written out: a host that it asks for, or the broker."""
+"""Determines which literal addresses a draft opens: of a host that it requests, or of the broker."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ _DEEPEST = 8
 _URL = re.compile(r"(https?)://([A-Za-z0-9.-]+)(?::(\d{1,5}))?(?=[/?#]|$)")
 _OPENERS = ("urlopen", "Request", "urlretrieve")
 _BROKER = ("os.environ", "os.environ.get", "os.getenv", "environ", "environ.get", "getenv")
-_SAME_START = ("strip", "rstrip", "format", "removesuffix")
+_PREFIX_KEEPING = ("strip", "rstrip", "format", "removesuffix")
 
 
-def lines_opening(code: str, wants: Capabilities) -> frozenset[int]:
-    """Return the lines where each address that is opened is one that the draft asks for, whatever the arguments."""
+def lines_opening(code: str, capabilities: Capabilities) -> frozenset[int]:
+    """Return the lines on which every opened address is one that the draft requests, whatever the arguments are."""
     if (tree := try_parse(code)) is None:
         return frozenset()
     starts = _Starts(tree)
-    hosts = frozenset(grant.where for grant in host_grants(wants))
-    brokered = wants.brokered
+    hosts = frozenset(grant.where for grant in host_grants(capabilities))
+    brokered = capabilities.brokered
     verdicts: defaultdict[int, list[bool]] = defaultdict(list)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in _OPENERS:
-            known = starts.of(_address(node))
-            good = bool(known) and all(_granted(start, hosts, brokered=brokered) for start in known)
-            verdicts[node.lineno].append(good)
-    return frozenset(line for line, good in verdicts.items() if all(good))
+            beginnings = starts.of(_address(node))
+            granted = bool(beginnings) and all(
+                _granted(start, hosts, brokered=brokered) for start in beginnings
+            )
+            verdicts[node.lineno].append(granted)
+    return frozenset(line for line, granted in verdicts.items() if all(granted))
 
 
 def _granted(start: str | None, hosts: frozenset[str], *, brokered: bool) -> bool:
@@ -50,7 +52,7 @@ def _address(call: ast.Call) -> ast.expr | None:
 
 
 class _Starts:
-    """How texts in a module can begin, as far as that is written out."""
+    """How texts in a module can begin, as far as that is constant."""
 
     BROKER = "ALITA_BROKER"
 
@@ -58,65 +60,74 @@ class _Starts:
         self._scope: dict[ast.AST, ast.AST] = {}
         self._values: defaultdict[tuple[ast.AST, str], list[ast.expr | None]] = defaultdict(list)
         self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)}
-        self._growing: set[tuple[ast.AST, str]] = set()
+        self._extended: set[tuple[ast.AST, str]] = set()
         self._tree = tree
         self._note(tree, tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 self._pass(node, self._functions.get(node.func.id))
 
-    def of(self, node: ast.expr | None, deeper: int = _DEEPEST) -> list[str | None]:
-        """Return every beginning that an expression can have; None stands for one that is not known."""
-        if node is None or not deeper:
+    def of(self, node: ast.expr | None, levels: int = _DEEPEST) -> list[str | None]:
+        """Return every possible beginning of an expression; None for an unknown one."""
+        if node is None or not levels:
             return [None]
         match node:
             case ast.Constant(value=str(text)):
                 return [text]
             case ast.JoinedStr(values=[first, *rest]):
                 first = first.value if isinstance(first, ast.FormattedValue) else first
-                return self._followed(first, rest[0] if rest else ast.Constant(""), deeper)
+                return self._beginnings_of_sum(first, rest[0] if rest else ast.Constant(""), levels)
             case ast.BinOp(left=left, op=ast.Add() | ast.Mod() as op, right=right):
-                return self._followed(left, right if isinstance(op, ast.Add) else None, deeper)
+                return self._beginnings_of_sum(left, right if isinstance(op, ast.Add) else None, levels)
             case ast.BoolOp(op=ast.Or(), values=parts):
-                return [start for part in parts for start in self.of(part, deeper - 1)]
-            case ast.IfExp(body=body, orelse=other):
-                return self.of(body, deeper - 1) + self.of(other, deeper - 1)
-            case ast.Subscript(value=held, slice=ast.Constant(value=self.BROKER)) if dotted(held) in _BROKER:
+                return [start for part in parts for start in self.of(part, levels - 1)]
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.of(body, levels - 1) + self.of(orelse, levels - 1)
+            case ast.Subscript(value=owner, slice=ast.Constant(value=self.BROKER)) if (
+                dotted(owner) in _BROKER
+            ):
                 return [self.BROKER]
             case ast.Call(func=func, args=[ast.Constant(value=self.BROKER), *rest]) if (
                 dotted(func) in _BROKER
             ):
                 return [self.BROKER] if all(map(_empty, rest)) else [None]
             case ast.Call(func=func) if dotted(func).split(".")[-1] in _OPENERS:
-                return self.of(_address(node), deeper - 1)
-            case ast.Call(func=ast.Attribute(value=text, attr=attr)) if attr in _SAME_START:
-                return self._followed(text, None, deeper) if attr == "format" else self.of(text, deeper - 1)
+                return self.of(_address(node), levels - 1)
+            case ast.Call(func=ast.Attribute(value=text, attr=attr)) if attr in _PREFIX_KEEPING:
+                return (
+                    self._beginnings_of_sum(text, None, levels)
+                    if attr == "format"
+                    else self.of(text, levels - 1)
+                )
             case ast.Name(id=name):
-                return self._named(node, name, deeper)
+                return self._named(node, name, levels)
             case _:
                 return [None]
 
-    def _followed(self, first: ast.expr, following: ast.expr | None, deeper: int) -> list[str | None]:
-        """Return the beginnings of a text and what follows it, which may not change the host."""
-        more = following.value if isinstance(following, ast.Constant) else None
+    def _beginnings_of_sum(
+        self, first: ast.expr, following: ast.expr | None, levels: int
+    ) -> list[str | None]:
+        """Return the beginnings of a text that is followed by another one, which may not change the host."""
+        following_text = following.value if isinstance(following, ast.Constant) else None
         return [
-            _joined(start, more if isinstance(more, str) else None) for start in self.of(first, deeper - 1)
+            _extended_by(start, following_text if isinstance(following_text, str) else None)
+            for start in self.of(first, levels - 1)
         ]
 
-    def _named(self, node: ast.expr, name: str, deeper: int) -> list[str | None]:
+    def _named(self, node: ast.expr, name: str, levels: int) -> list[str | None]:
         scope = self._scope.get(node, self._tree)
         values = self._values.get((scope, name)) or self._values.get((self._tree, name))
-        starts = [start for value in values or [None] for start in self.of(value, deeper - 1)]
-        grows = {(scope, name), (self._tree, name)} & self._growing
-        return [_joined(start, None) for start in starts] if grows else starts
+        starts = [start for value in values or [None] for start in self.of(value, levels - 1)]
+        is_extended = {(scope, name), (self._tree, name)} & self._extended
+        return [_extended_by(start, None) for start in starts] if is_extended else starts
 
     def _note(self, node: ast.AST, scope: ast.AST) -> None:
-        rest = [(node, scope)]
-        while rest:
-            node, scope = rest.pop()
+        pending = [(node, scope)]
+        while pending:
+            node, scope = pending.pop()
             self._scope[node] = scope
             inner = node if isinstance(node, FUNCTIONS) else scope
-            rest += [(child, inner) for child in ast.iter_child_nodes(node)]
+            pending += [(child, inner) for child in ast.iter_child_nodes(node)]
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
@@ -126,7 +137,7 @@ class _Starts:
                 case ast.NamedExpr(target=target, value=value):
                     self._bind(scope, target, value)
                 case ast.AugAssign(target=ast.Name(id=name)):
-                    self._growing.add((scope, name))
+                    self._extended.add((scope, name))
                 case ast.For(target=target) | ast.comprehension(target=target):
                     self._bind(scope, target, None)
                 case ast.FunctionDef() if node.name == "run":
@@ -144,27 +155,27 @@ class _Starts:
                     self._values[scope, node.id].append(None)
 
     def _pass(self, call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef | None) -> None:
-        """Note what a function of the module is called with."""
+        """Record the arguments with which a function of the module is called."""
         if function is None or function.name == "run":
             return
         names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-        given = dict(zip(names, call.args, strict=False)) | {
+        arguments = dict(zip(names, call.args, strict=False)) | {
             word.arg: word.value for word in call.keywords if word.arg
         }
         for name in names:
-            self._values[function, name].append(given.get(name))
+            self._values[function, name].append(arguments.get(name))
 
 
-def _joined(start: str | None, more: str | None) -> str | None:
-    """Return how a text begins to which another one is added; None where that can change the host that it names."""
+def _extended_by(start: str | None, added: str | None) -> str | None:
+    """Return the beginning of a text after another one is added; None where that can change the host in it."""
     if start is None:
         return None
     if start == _Starts.BROKER:
-        return f"{start}/" if (more or "").startswith("/") else None
+        return f"{start}/" if (added or "").startswith("/") else None
     if start.startswith(f"{_Starts.BROKER}/"):
         return start
-    if more is not None:
-        return start + more
+    if added is not None:
+        return start + added
     match = _URL.match(start)
     return start if match is not None and len(start) > match.end() else None
 

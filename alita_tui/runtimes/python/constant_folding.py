@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _LONGEST = 4096
-"""Maximum characters or items of a value that is put together."""
+"""Maximum characters or items of a value that is computed."""
 _DEEPEST = 40
 _STEPS = 20_000
 """Expressions visited in one module: they may refer to each other many times."""
@@ -30,7 +30,7 @@ _METHODS = frozenset(
     " format split hex zfill".split()
 )
 _CODECS = frozenset("rot13 rot_13 hex hex_codec base64 base64_codec utf-8 utf8 ascii latin-1".split())
-_FAILS = (
+_FOLDING_ERRORS = (
     ArithmeticError, AttributeError, LookupError, MemoryError, NoBase64, RecursionError, TypeError,
     UnicodeError, ValueError,
 )  # fmt: skip
@@ -46,11 +46,11 @@ class Folding:
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
         self._steps = 0
-        stored = Counter(name for node in ast.walk(tree) for name in _binds(node))
+        assignment_counts = Counter(name for node in ast.walk(tree) for name in _binds(node))
         self._names: dict[str, ast.expr] = {}
         for node in ast.walk(tree):
             for target, value in _assigned(node):
-                if isinstance(target, ast.Name) and stored[target.id] == 1:
+                if isinstance(target, ast.Name) and assignment_counts[target.id] == 1:
                     self._names[target.id] = value
         self._items: dict[str, list[object]] = {}
         """Names that take each item of a constant in turn while a comprehension is evaluated."""
@@ -59,7 +59,7 @@ class Folding:
         """Return the constant that an expression evaluates to; None if it is not constant."""
         try:
             return self._of(node, 0)
-        except (_Unknown, *_FAILS):
+        except (_Unknown, *_FOLDING_ERRORS):
             return None
 
     def text(self, node: ast.expr | None) -> str | None:
@@ -70,7 +70,7 @@ class Folding:
         return item if isinstance(item, str) else None
 
     def texts(self) -> Iterator[tuple[int, str]]:
-        """Yield texts that are put together, each whole, with its first line."""
+        """Yield each text that is computed from constants, with its first line."""
         inner: set[int] = set()
         for node in ast.walk(self._tree):  # parents come before their children
             if (
@@ -95,38 +95,38 @@ class Folding:
             case ast.Name(id=name) if name in self._names:
                 return self._of(self._names[name], depth + 1)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                return _fits([self._of(part, depth + 1) for part in parts])
+                return _limited([self._of(part, depth + 1) for part in parts])
             case ast.JoinedStr(values=parts):
-                return _fits("".join(str(self._of(part, depth + 1)) for part in parts))
+                return _limited("".join(str(self._of(part, depth + 1)) for part in parts))
             case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
                 return self._of(inner, depth + 1)
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return -self._of(inner, depth + 1)
             case ast.BinOp(left=left, op=op, right=right):
-                return self._joined(self._of(left, depth + 1), op, self._of(right, depth + 1))
+                return self._operation(self._of(left, depth + 1), op, self._of(right, depth + 1))
             case ast.Subscript(value=inner, slice=key):
-                held = self._of(inner, depth + 1)
+                container = self._of(inner, depth + 1)
                 if isinstance(key, ast.Slice):
                     bounds = (key.lower, key.upper, key.step)
-                    return held[
+                    return container[
                         slice(*(None if bound is None else self._of(bound, depth + 1) for bound in bounds))
                     ]
-                return held[self._of(key, depth + 1)]
+                return container[self._of(key, depth + 1)]
             case (
                 ast.ListComp(elt=elt, generators=[generator])
                 | ast.GeneratorExp(elt=elt, generators=[generator])
             ):
-                return self._each(elt, generator, depth)
+                return self._comprehension(elt, generator, depth)
             case ast.Call():
                 return self._call(node, depth)
             case _:
                 raise _Unknown
 
-    def _joined(self, left: Any, op: ast.operator, right: Any) -> Any:
+    def _operation(self, left: Any, op: ast.operator, right: Any) -> Any:
         numbers = isinstance(left, int) and isinstance(right, int)
         match op:
             case ast.Add():
-                return _fits(left + right)
+                return _limited(left + right)
             case ast.Sub() if numbers:
                 return left - right
             case ast.BitXor() if numbers:
@@ -139,76 +139,78 @@ class Folding:
                 return left * right
             case ast.Mult():
                 count = right if isinstance(right, int) else left
-                held = left if isinstance(right, int) else right
-                if isinstance(held, int) or count * len(held) > _LONGEST:
+                sequence = left if isinstance(right, int) else right
+                if isinstance(sequence, int) or count * len(sequence) > _LONGEST:
                     raise _Unknown
                 return left * right
             case ast.Mod() if isinstance(left, str) and not any(
                 sign in left for sign in ("*", ".", "0", "1", "9")
             ):
-                return _fits(left % (tuple(right) if isinstance(right, list) else right))
+                return _limited(left % (tuple(right) if isinstance(right, list) else right))
             case _:
                 raise _Unknown
 
-    def _each(self, elt: ast.expr, over: ast.comprehension, depth: int) -> list[Any]:
-        if over.ifs or not isinstance(over.target, ast.Name):
+    def _comprehension(self, elt: ast.expr, generator: ast.comprehension, depth: int) -> list[Any]:
+        if generator.ifs or not isinstance(generator.target, ast.Name):
             raise _Unknown
-        source = _fits(self._of(over.iter, depth + 1))
-        kept = self._items.setdefault(over.target.id, [])
-        made = []
+        source = _limited(self._of(generator.iter, depth + 1))
+        stack = self._items.setdefault(generator.target.id, [])
+        results = []
         try:
             for item in source:
-                kept.append(item)
+                stack.append(item)
                 try:
-                    made.append(self._of(elt, depth + 1))
+                    results.append(self._of(elt, depth + 1))
                 finally:
-                    kept.pop()
+                    stack.pop()
         finally:
-            if not kept:
-                del self._items[over.target.id]
-        return made
+            if not stack:
+                del self._items[generator.target.id]
+        return results
 
     def _call(self, node: ast.Call, depth: int) -> Any:
         if any(isinstance(argument, ast.Starred) for argument in node.args) or len(node.args) > 40:
             raise _Unknown
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name == "map" and len(node.args) == 2:
-            called = getattr(node.args[0], "id", "")
-            decode = _DECODES[called]
-            return [decode(item) for item in _fits(self._of(node.args[1], depth + 1))]
+            function = getattr(node.args[0], "id", "")
+            decode = _DECODES[function]
+            return [decode(item) for item in _limited(self._of(node.args[1], depth + 1))]
         arguments = [self._of(argument, depth + 1) for argument in node.args]
         if isinstance(node.func, ast.Attribute) and name in _METHODS:
             try:
-                held = self._of(node.func.value, depth + 1)
+                receiver = self._of(node.func.value, depth + 1)
             except _Unknown:
-                held = None
-            if isinstance(held, str | bytes):
-                return self._method(held, name, arguments, node.keywords, depth)
+                receiver = None
+            if isinstance(receiver, str | bytes):
+                return self._method(receiver, name, arguments, node.keywords, depth)
         if name == "decode" and len(arguments) == 2 and arguments[1] in _CODECS:  # codecs.decode
-            return _fits(codecs.decode(arguments[0], arguments[1]))
+            return _limited(codecs.decode(arguments[0], arguments[1]))
         if name in _DECODES and len(arguments) == 1 and not node.keywords:
             if name in ("bytes", "bytearray") and not isinstance(arguments[0], list | bytes):
                 raise _Unknown
-            return _fits(_DECODES[name](arguments[0]))
+            return _limited(_DECODES[name](arguments[0]))
         raise _Unknown
 
     def _method(
-        self, held: Any, name: str, arguments: list[Any], named: list[ast.keyword], depth: int
+        self, receiver: Any, name: str, arguments: list[Any], keywords: list[ast.keyword], depth: int
     ) -> Any:
         if name == "format":
-            if any(spec or turned for _, _, spec, turned in string.Formatter().parse(held)):
+            if any(spec or conversion for _, _, spec, conversion in string.Formatter().parse(receiver)):
                 raise _Unknown
-            words = {item.arg: self._of(item.value, depth + 1) for item in named if item.arg}
-            plain = {key: value for key, value in words.items() if isinstance(value, str | int)}
-            return _fits(held.format(*(item for item in arguments if isinstance(item, str | int)), **plain))
-        if named or (name == "zfill" and arguments[0] > _LONGEST):
+            words = {item.arg: self._of(item.value, depth + 1) for item in keywords if item.arg}
+            named_values = {key: value for key, value in words.items() if isinstance(value, str | int)}
+            return _limited(
+                receiver.format(*(item for item in arguments if isinstance(item, str | int)), **named_values)
+            )
+        if keywords or (name == "zfill" and arguments[0] > _LONGEST):
             raise _Unknown
-        if name == "replace" and len(held) * (1 + len(arguments[1])) > 8 * _LONGEST:
+        if name == "replace" and len(receiver) * (1 + len(arguments[1])) > 8 * _LONGEST:
             raise _Unknown
-        return _fits(getattr(held, name)(*arguments))
+        return _limited(getattr(receiver, name)(*arguments))
 
 
-def _fits(value: Any) -> Any:
+def _limited(value: Any) -> Any:
     if isinstance(value, str | bytes | list | tuple) and len(value) > _LONGEST:
         raise _Unknown
     return value

@@ -1,4 +1,4 @@
-"""The contract of a Python tool: one annotated `run`, no work at import time, a header that says what is required."""
+"""The contract of a Python tool: one annotated `run`, no work at import time, a header with its requirements."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from alita_tui.runtimes.signature import match_schema
 
 
 def note_run(notes: Notes, tree: ast.Module, schema: Json) -> None:
-    """Report what is wrong with `run`."""
-    runs = [n for n in tree.body if isinstance(n, FUNCTIONS) and n.name == "run"]
+    """Report problems of `run`."""
+    runs = [node for node in tree.body if isinstance(node, FUNCTIONS) and node.name == "run"]
     if len(runs) != 1:
         notes.block("contract", f"there has to be one top-level function run(...); there are {len(runs)}")
         return
@@ -24,7 +24,7 @@ def note_run(notes: Notes, tree: ast.Module, schema: Json) -> None:
         if node is not run and "run" in _binds(node):
             notes.block("contract", "run is bound a second time", node.lineno)
     if isinstance(run, ast.AsyncFunctionDef) or any(
-        isinstance(n, ast.Yield | ast.YieldFrom) for n in own_nodes(run)
+        isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(run)
     ):
         notes.block(
             "contract", "run has to return its result: it may not be async or a generator", run.lineno
@@ -34,16 +34,20 @@ def note_run(notes: Notes, tree: ast.Module, schema: Json) -> None:
         notes.block("contract", text, run.lineno)
         return
     parameters = [*run.args.args, *run.args.kwonlyargs]
-    bare = [p.arg for p in parameters if p.annotation is None] + (
+    unannotated = [parameter.arg for parameter in parameters if parameter.annotation is None] + (
         ["the result"] if run.returns is None else []
     )
-    if bare:
-        notes.block("contract", f"run is not fully annotated: {', '.join(bare)}", run.lineno)
+    if unannotated:
+        notes.block("contract", f"run is not fully annotated: {', '.join(unannotated)}", run.lineno)
     if not ast.get_docstring(run) and not ast.get_docstring(tree):
         notes.add("low", "contract", "neither the module nor run has a docstring", run.lineno)
-    required = {p.arg for p in run.args.args[: len(run.args.args) - len(run.args.defaults)]}
-    required |= {p.arg for p, d in zip(run.args.kwonlyargs, run.args.kw_defaults, strict=True) if d is None}
-    match_schema(notes, {p.arg for p in parameters}, required, schema, run.lineno)
+    required = {parameter.arg for parameter in run.args.args[: len(run.args.args) - len(run.args.defaults)]}
+    required |= {
+        parameter.arg
+        for parameter, default in zip(run.args.kwonlyargs, run.args.kw_defaults, strict=True)
+        if default is None
+    }
+    match_schema(notes, {parameter.arg for parameter in parameters}, required, schema, run.lineno)
 
 
 def _binds(node: ast.stmt) -> set[str]:
@@ -75,13 +79,13 @@ def note_top_level(notes: Notes, tree: ast.Module) -> None:
 
 
 def note_header(notes: Notes, draft: ToolDraft) -> None:
-    """Report a header that asks for something else than the requirements do."""
+    """Report a header that differs from the requirements."""
     try:
         dependencies = header_requirements(draft.code)
     except ContractError as error:
         notes.add("medium", "contract", error.message)
         return
-    wanted = {" ".join(requirement.split()) for requirement in draft.requirements}
-    if dependencies is not None and set(dependencies) != wanted:
+    requirements = {" ".join(requirement.split()) for requirement in draft.requirements}
+    if dependencies is not None and set(dependencies) != requirements:
         text = f"the PEP 723 header lists {', '.join(dependencies) or 'nothing'}; the requirements are "
-        notes.add("medium", "contract", text + (", ".join(sorted(wanted)) or "none"))
+        notes.add("medium", "contract", text + (", ".join(sorted(requirements)) or "none"))

@@ -28,23 +28,23 @@ class Import(NamedTuple):
         return self.name.split(".")[0]
 
 
-def parse_code(notes: Notes, text: str, what: str) -> ast.Module | None:
+def parse_code(notes: Notes, text: str, part: str) -> ast.Module | None:
     """Return the tree of a text; None if it is not Python, which is reported."""
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST_TEXT:
-        notes.block("ast/syntax", f"{what}: it is longer than {LARGEST_TEXT} bytes")
+        notes.block("ast/syntax", f"{part}: it is longer than {LARGEST_TEXT} bytes")
         return None
     try:
         return parse(text)
     except SyntaxError as error:
-        where = f" in `{error.text.strip()[:120]}`" if error.text and error.text.strip() else ""
+        excerpt = f" in `{error.text.strip()[:120]}`" if error.text and error.text.strip() else ""
         line = error.lineno or 0
-        if what == "code":
-            notes.block("ast/syntax", f"code: {error.msg}{where}", line)
+        if part == "code":
+            notes.block("ast/syntax", f"code: {error.msg}{excerpt}", line)
         else:
-            notes.block("ast/syntax", f"{what}, line {line}: {error.msg}{where}")
+            notes.block("ast/syntax", f"{part}, line {line}: {error.msg}{excerpt}")
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
-        notes.block("ast/syntax", f"{what}: it cannot be parsed ({reason})")
+        notes.block("ast/syntax", f"{part}: it cannot be parsed ({reason})")
     return None
 
 
@@ -105,9 +105,9 @@ def run_function(tree: ast.Module | None) -> ast.FunctionDef | None:
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield what runs when the node runs: everything inside except the bodies of functions."""
-    rest: list[ast.AST] = list(ast.iter_child_nodes(node))
-    while rest:
-        inner = rest.pop()
+    pending: list[ast.AST] = list(ast.iter_child_nodes(node))
+    while pending:
+        inner = pending.pop()
         yield inner
         if not isinstance(inner, FUNCTIONS | ast.Lambda):
-            rest.extend(ast.iter_child_nodes(inner))
+            pending.extend(ast.iter_child_nodes(inner))

@@ -1,4 +1,4 @@
-"""What a draft reads besides its arguments: files and folders of the machine, templates that walk attributes."""
+"""Finds what a draft reads besides its arguments: files and folders of the machine, attributes by format strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_tui.runtimes.rules import rule
 
 _OPENS = frozenset(("builtins.open", "io.open", "codecs.open", "io.FileIO", "io.open_code", "tokenize.open"))
 _PACKED = frozenset("gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split())
-"""These read from memory as well."""
+"""Functions that can also read from memory."""
 _CONTENTS = re.compile(r"(importlib\.resources|zipfile)\..*")
 _ABSOLUTE = re.compile(r"(/|~|[A-Za-z]:[\\/]|\\\\)(?!tmp(/|$)).*", re.DOTALL)
 _ELSEWHERE = re.compile(r"(os\.path|pathlib\.(Posix|Windows)?Path(\(\))?)\.(home|expanduser)")
@@ -24,7 +24,7 @@ _HOME = ("netrc.", "readline.", "mailcap.", "rlcompleter.")
 
 
 def note_files(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -> None:
-    """Report reads although no file was asked for, and reads outside of the workspace."""
+    """Report reads if no file was requested, and reads outside of the workspace."""
     tainted = Tainted(tree)
     _note_reads(notes, draft, reach, tainted)
     _note_formats(notes, tree, reach, tainted)
@@ -35,19 +35,19 @@ def note_files(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -
 
 def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) -> None:
     granted = draft.capabilities.workspace != "none" or takes_files(draft) or leaves_files(draft)
-    own = any(path.startswith("tempfile.") for path, _ in reach.calls)
+    opens_own_files = any(path.startswith("tempfile.") for path, _ in reach.calls)
     for path, call in reach.calls:
         first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "file"), None)
         if path not in _OPENS and path not in _PACKED or first is None:
             continue
         texts = [value.text for value in reach.values_at(first) if isinstance(value, Text)]
-        if far := [file_path for file_path in texts if _ABSOLUTE.fullmatch(file_path)]:
-            remark = f"opens {far[0][:80]!r}, a file of the machine"
+        if absolute := [file_path for file_path in texts if _ABSOLUTE.fullmatch(file_path)]:
+            remark = f"opens {absolute[0][:80]!r}, a file of the machine"
         elif granted or (path in _PACKED and not texts):
             continue
         elif tainted.holds(first):
             remark = "opens a file whose name comes from the arguments; no files are asked for"
-        elif own or any(text.startswith("/tmp") for text in texts):  # noqa: S108  # the tool's own
+        elif opens_own_files or any(text.startswith("/tmp") for text in texts):  # noqa: S108  # the tool's own
             continue
         else:
             remark = "opens a file; no files are asked for"
@@ -56,7 +56,7 @@ def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) 
         if rule("reach", "reads").fullmatch(path) and not _CONTENTS.fullmatch(path):
             if _ELSEWHERE.fullmatch(path) or path.startswith(_HOME):
                 remark = "looks into the home folder"
-            elif granted or own:
+            elif granted or opens_own_files:
                 continue
             else:
                 remark = "reads files or folders; no files are asked for"
@@ -65,8 +65,10 @@ def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) 
 
 
 def _note_formats(notes: Notes, tree: ast.Module, reach: Reach, tainted: Tainted) -> None:
-    """Report format strings from the arguments: their fields walk the attributes of whatever they are given."""
-    end = "the arguments say what is formatted, and its fields can walk to anything, as {0.__globals__} does"
+    """Report format strings from the arguments: their fields can read the attributes of every formatted value."""
+    reason = (
+        "the arguments say what is formatted, and its fields can walk to anything, as {0.__globals__} does"
+    )
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -74,35 +76,39 @@ def _note_formats(notes: Notes, tree: ast.Module, reach: Reach, tainted: Tainted
             and node.func.attr in ("format", "format_map")
             and tainted.holds(node.func.value)
         ):
-            notes.add("high", "ast/format", f"{node.func.attr}: {end}", node.lineno)
+            notes.add("high", "ast/format", f"{node.func.attr}: {reason}", node.lineno)
     for path, call in reach.calls:
         style = next((keyword.value for keyword in call.keywords if keyword.arg == "style"), None)
         braces = isinstance(style, ast.Constant) and style.value == "{"
         if path == "logging.Formatter" and braces and call.args and tainted.holds(call.args[0]):
-            notes.add("high", "ast/format", f"logging.Formatter: {end}", call.lineno)
+            notes.add("high", "ast/format", f"logging.Formatter: {reason}", call.lineno)
         elif path.startswith("string.Formatter") and path.endswith(("format", "vformat")) and call.args:
             if tainted.holds(call.args[0]):
-                notes.add("high", "ast/format", f"string.Formatter: {end}", call.lineno)
+                notes.add("high", "ast/format", f"string.Formatter: {reason}", call.lineno)
 
 
 def _note_definitions(notes: Notes, tree: ast.Module) -> None:
     """Report side effects at import time, in class bodies, defaults and annotations: they run before any call."""
     aliases = aliases_of(tree)
-    rest: list[ast.AST] = list(tree.body)
-    while rest:
-        node = rest.pop()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
         if isinstance(node, FUNCTIONS | ast.Lambda):
             args = node.args
-            told = [argument.annotation for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
-            rest += filter(None, (*args.defaults, *args.kw_defaults, *told, getattr(node, "returns", None)))
-            rest += getattr(node, "decorator_list", ())
+            annotations = [
+                argument.annotation for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs)
+            ]
+            pending += filter(
+                None, (*args.defaults, *args.kw_defaults, *annotations, getattr(node, "returns", None))
+            )
+            pending += getattr(node, "decorator_list", ())
             continue
         if isinstance(node, ast.If) and _is_main(node):
             continue
         if isinstance(node, ast.Call) and rule("reach", "acts").fullmatch(name := dotted(node.func, aliases)):
             text = f"{name}: is done while the tool is loaded, before it is called"
             notes.add("medium", "ast/at-definition", text, node.lineno)
-        rest += ast.iter_child_nodes(node)
+        pending += ast.iter_child_nodes(node)
 
 
 def _is_main(node: ast.If) -> bool:
@@ -110,7 +116,7 @@ def _is_main(node: ast.If) -> bool:
 
 
 def _note_rewrites(notes: Notes, tree: ast.Module) -> None:
-    """Report objects that are given another class, and classes that are changed by their own objects."""
+    """Report objects that get another class, and classes that are changed by their own objects."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store | ast.Del):
             continue
@@ -126,13 +132,13 @@ def _note_rewrites(notes: Notes, tree: ast.Module) -> None:
 
 def _note_pools(notes: Notes, tree: ast.Module, reach: Reach) -> None:
     """Report pools that nothing waits for: their work goes on after the result was returned."""
-    waited = {
+    waited_for = {
         id(item.context_expr)
         for node in ast.walk(tree)
         if isinstance(node, ast.With | ast.AsyncWith)
         for item in node.items
     }
     for path, call in reach.calls:
-        if path.endswith("ThreadPoolExecutor") and id(call) not in waited:
+        if path.endswith("ThreadPoolExecutor") and id(call) not in waited_for:
             text = "ThreadPoolExecutor: without `with`, what it was given goes on after the call has ended"
             notes.add("medium", "ast/later", text, call.lineno)

@@ -13,7 +13,7 @@ from alita_tui.spine.syntax import parse, try_parse
 from alita_tui.spine.text import one_line
 
 PYTHON = ">=3.11"
-"""Of which every tool is."""
+"""Versions that every tool supports."""
 _HEADER = re.compile(r"(?m)^# /// script[ \t]*\n(?P<toml>(?:#.*\n)*?)# ///[ \t]*(?:\n|\Z)")
 _MAIN = """
 

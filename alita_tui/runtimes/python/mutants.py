@@ -31,7 +31,7 @@ _SAME_KIND = frozenset(
     "sorted reversed abs round set frozenset fromkeys lower upper strip lstrip rstrip title capitalize casefold "
     "swapcase replace removeprefix removesuffix zfill ljust rjust center sort append extend add update".split()
 )
-"""Calls that return the kind of value they work on: without them nothing breaks, and only a test can tell."""
+"""Calls that return the kind of value on which they operate: without them code still runs, and only tests notice."""
 
 
 _FURTHER_DOWN = 37
@@ -68,7 +68,7 @@ def _parsed(code: str) -> ast.Module:
 
 def _places(tree: ast.Module) -> Iterator[int]:
     """Yield the indices, in the order of `ast.walk`, of the nodes that can be changed, with their lines."""
-    passed_over = _passed_over(tree)
+    passed_over = _untested_nodes(tree)
     places = [
         (getattr(node, "lineno", 0), number)
         for number, node in enumerate(ast.walk(tree))
@@ -77,9 +77,9 @@ def _places(tree: ast.Module) -> Iterator[int]:
     return (number for _, number in sorted(places))
 
 
-def _passed_over(tree: ast.Module) -> set[int]:
-    """Return annotations, error messages and text for people: no test should depend on them."""
-    skip: set[int] = set()
+def _untested_nodes(tree: ast.Module) -> set[int]:
+    """Return the ids of annotations, error messages and text for people: no test should depend on them."""
+    skipped: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []
         if isinstance(node, FUNCTIONS):
@@ -89,8 +89,8 @@ def _passed_over(tree: ast.Module) -> set[int]:
         elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert) or _prints(node):
             parts = [node]
         for part in filter(None, parts):
-            skip.update(id(inner) for inner in ast.walk(part))
-    return skip
+            skipped.update(id(inner) for inner in ast.walk(part))
+    return skipped
 
 
 def _prints(node: ast.AST) -> bool:
@@ -111,7 +111,7 @@ def _flippable(node: ast.AST) -> bool:
         case ast.UnaryOp(op=ast.Not()):
             return True
         case ast.Call():
-            return _left_over(node) is not None
+            return _operand_without_call(node) is not None
         case ast.keyword(arg=name):
             return name in ("key", "reverse")
         case ast.Constant(value=value):
@@ -143,7 +143,7 @@ def _changed(code: str, number: int) -> Mutant:
         case ast.UnaryOp():
             change, node.op, node.operand = "not was dropped", ast.Not(), _not(node.operand)
         case ast.Call():
-            operand = _left_over(node)
+            operand = _operand_without_call(node)
             change = f"{_short(node)} became {_short(operand)}" if operand else ""
             _replace(copied, node, operand)
         case ast.keyword():
@@ -160,7 +160,7 @@ def _changed(code: str, number: int) -> Mutant:
     return Mutant(line, change, ast.unparse(ast.fix_missing_locations(copied)))
 
 
-def _left_over(call: ast.Call) -> ast.expr | None:
+def _operand_without_call(call: ast.Call) -> ast.expr | None:
     """Return the operand of a call without which the code still runs; None if there is none."""
     match call.func:
         case ast.Name(id=name) | ast.Attribute(attr="fromkeys" as name):
@@ -173,10 +173,12 @@ def _left_over(call: ast.Call) -> ast.expr | None:
 
 def _other_result(tree: ast.Module, node: ast.Return, value: ast.expr) -> tuple[str, ast.expr]:
     """Return another result of the kind that its function is annotated with; None unless it is a plain one."""
-    inside = [child for child in ast.walk(tree) if isinstance(child, FUNCTIONS) and node in ast.walk(child)]
-    promised = inside[-1].returns if inside else None
-    promised = promised.value if isinstance(promised, ast.Subscript) else promised
-    match promised:
+    enclosing = [
+        child for child in ast.walk(tree) if isinstance(child, FUNCTIONS) and node in ast.walk(child)
+    ]
+    annotation = enclosing[-1].returns if enclosing else None
+    annotation = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    match annotation:
         case ast.Name(id="int" | "float"):
             return "returns one more", ast.BinOp(left=value, op=ast.Add(), right=ast.Constant(value=1))
         case ast.Name(id="bool"):
@@ -211,5 +213,5 @@ def _not(node: ast.expr) -> ast.expr:
 
 
 def _flip(op: ast.AST) -> tuple[str, Any]:
-    other = _FLIPS[type(op)]()
-    return f"{_SIGNS[type(op)]} became {_SIGNS[type(other)]}", other
+    replacement = _FLIPS[type(op)]()
+    return f"{_SIGNS[type(op)]} became {_SIGNS[type(replacement)]}", replacement

@@ -1,4 +1,4 @@
-"""What a result can depend on besides the arguments: earlier calls, clock, chance, machine, being tested."""
+"""Finds what a result can depend on besides the arguments: earlier calls, clock, chance, machine, being tested."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from alita_tui.runtimes.python.reach_rules import shown
 from alita_tui.runtimes.python.regex_backtracking import runs_away
 from alita_tui.runtimes.python.values import Text
 
-_TELLING = re.compile(
+_TEST_WORDS = re.compile(
     r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE
 )
 _UTC = re.compile(r"\b(utc|gmt|zulu)\b")
-"""Words of a purpose that name a zone, so the machine's own must not matter."""
+"""Words of a purpose that name a time zone, so the result must not depend on the machine's."""
 _SEARCHES = frozenset("compile match search fullmatch findall finditer sub subn split".split())
 _CHANGES = frozenset(
     "append add update pop popitem setdefault extend insert remove discard clear appendleft extendleft sort reverse"
@@ -31,11 +31,11 @@ _CHANGES = frozenset(
 def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -> None:
     """Report dependencies: low if the purpose announces them, medium otherwise."""
     purpose = f"{draft.name.replace('_', ' ')} {draft.description}".lower()
-    main = _main_lines(notes, tree)
+    main_lines = _main_lines(notes, tree)
     loggers = _logger_lines(tree, reach)
     seeded = any(path == "random.seed" for path, _ in reach.uses)
     for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
-        if line in main:
+        if line in main_lines:
             continue
         if rules.rule("depends", "tested").fullmatch(path) and not (
             path == "builtins.__name__" and line in loggers
@@ -52,13 +52,13 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
                 "depends on the language settings of the machine",
             ),
         ):
-            if pattern.fullmatch(path) and not _given(reach, rule, path, line):
-                calm = re.search(rf"\b({rules.table('depends')['about'][rule]})\b", purpose) or (
+            if pattern.fullmatch(path) and not _is_given_explicitly(reach, rule, path, line):
+                is_announced = re.search(rf"\b({rules.table('depends')['about'][rule]})\b", purpose) or (
                     seeded and rule == "ast/random"
                 )
-                calm = calm or _shown_only(tree, line, path)
-                calm = calm and not (rule == "ast/time-zone" and _UTC.search(purpose))
-                notes.add("low" if calm else "medium", rule, f"{shown(path)}: {text}", line)
+                is_announced = is_announced or _in_hash_or_repr(tree, line, path)
+                is_announced = is_announced and not (rule == "ast/time-zone" and _UTC.search(purpose))
+                notes.add("low" if is_announced else "medium", rule, f"{shown(path)}: {text}", line)
         if rules.rule("depends", "stopwatch").fullmatch(path):
             notes.add("low", "ast/clock", f"{shown(path)}: measures time", line)
     for node in ast.walk(tree):
@@ -68,12 +68,12 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
             and not (node.args or node.keywords)
         ):
             if node.func.attr == "astimezone":
-                local = re.search(
+                is_announced_zone = re.search(
                     rf"\b({rules.table('depends')['about']['ast/time-zone']})\b", purpose
                 ) and not _UTC.search(purpose)
                 remark = "astimezone(): depends on the time zone of the machine"
-                notes.add("low" if local else "medium", "ast/time-zone", remark, node.lineno)
-    _note_texts(notes, tree, main)
+                notes.add("low" if is_announced_zone else "medium", "ast/time-zone", remark, node.lineno)
+    _note_texts(notes, tree, main_lines)
     _note_state(notes, tree)
     _note_patterns(notes, tree, reach)
 
@@ -109,12 +109,12 @@ def _logger_lines(tree: ast.Module, reach: Reach) -> set[int]:
     return {child.lineno for child in named if id(child) in loggers} - other_lines
 
 
-def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
-    """Return True if a call is given what it would otherwise take from the machine: a time zone, a time."""
+def _is_given_explicitly(reach: Reach, rule: str, path: str, line: int) -> bool:
+    """Return True if a call gets as an argument what it would otherwise read from the machine: a time zone, a time."""
     calls = [
         call
-        for known, call in reach.calls
-        if known == path and call.lineno <= line <= (call.end_lineno or line)
+        for called, call in reach.calls
+        if called == path and call.lineno <= line <= (call.end_lineno or line)
     ]
     if rule == "ast/time-zone":
         return (
@@ -128,7 +128,7 @@ def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
     return rule == "ast/clock" and timed and bool(calls) and all(call.args for call in calls)
 
 
-def _shown_only(tree: ast.Module, line: int, path: str) -> bool:
+def _in_hash_or_repr(tree: ast.Module, line: int, path: str) -> bool:
     """Return True if `hash` or `id` is used where a class defines its equality or representation."""
     return path in ("builtins.hash", "builtins.id") and any(
         isinstance(node, FUNCTIONS) and node.name in ("__hash__", "__repr__")
@@ -137,10 +137,10 @@ def _shown_only(tree: ast.Module, line: int, path: str) -> bool:
     )  # fmt: skip
 
 
-def _note_texts(notes: Notes, tree: ast.Module, main: set[int]) -> None:
+def _note_texts(notes: Notes, tree: ast.Module, main_lines: set[int]) -> None:
     for node in constants(tree):
         text = node.value
-        if isinstance(text, str) and node.lineno not in main and _TELLING.fullmatch(text[:200]):
+        if isinstance(text, str) and node.lineno not in main_lines and _TEST_WORDS.fullmatch(text[:200]):
             remark = f"{text[:60]!r}: names what tests run with or where they run"
             notes.add("medium", "ast/test-detection", remark, node.lineno)
 
@@ -149,13 +149,15 @@ def _note_texts(notes: Notes, tree: ast.Module, main: set[int]) -> None:
 
 
 def _note_state(notes: Notes, tree: ast.Module) -> None:
-    """Report what one call can leave behind for the next one."""
-    shared = {name for node in own_nodes(tree) for name in _bound(node)}
+    """Report state that one call can leave for the next one."""
+    shared = {name for node in own_nodes(tree) for name in _bound_names(node)}
     called = {dotted(node.func) for node in own_nodes(tree) if isinstance(node, ast.Call)}
-    kinds = {node.name for node in tree.body if isinstance(node, (*_FUNCTIONS, ast.ClassDef))}
+    definitions = {node.name for node in tree.body if isinstance(node, (*_FUNCTIONS, ast.ClassDef))}
     places: set[tuple[str, int]] = set()
     for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
-        own = {name for node in ast.walk(function) for name in _bound(node)} | _parameters(function)
+        own_names = {name for node in ast.walk(function) for name in _bound_names(node)} | _parameters(
+            function
+        )
         declared = {n for node in ast.walk(function) if isinstance(node, ast.Global) for n in node.names}
         places |= {(name, function.lineno) for name in declared & _assigned(function)}
         if function.name in called:  # called at import time: its names live on in what it returned
@@ -163,9 +165,11 @@ def _note_state(notes: Notes, tree: ast.Module) -> None:
                 n for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for n in node.names
             }
             places |= {(name, function.lineno) for name in enclosed}
-        shared_names = ((shared - own) | declared) | _defaults(function)
+        shared_names = ((shared - own_names) | declared) | _defaults(function)
         for node in ast.walk(function):
-            if (name := _changed(node)) and (name in shared_names or (name in kinds and name not in own)):
+            if (name := _changed_name(node)) and (
+                name in shared_names or (name in definitions and name not in own_names)
+            ):
                 places.add((name, getattr(node, "lineno", function.lineno)))
     for name, line in sorted(places, key=lambda place: place[1]):
         text = f"{name}: what one call leaves in it, the next one finds"
@@ -175,7 +179,7 @@ def _note_state(notes: Notes, tree: ast.Module) -> None:
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
+def _bound_names(node: ast.AST) -> Iterator[str]:
     """Yield the names that a node binds itself, without nested nodes."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -221,7 +225,7 @@ def _assigned(function: ast.AST) -> set[str]:
     }
 
 
-def _changed(node: ast.AST) -> str:
+def _changed_name(node: ast.AST) -> str:
     """Return the name whose value a node changes in place: a container, an attribute, an iterator."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
         return _root(node.func.value)
@@ -243,13 +247,17 @@ def _root(node: ast.expr) -> str:
 
 def _note_patterns(notes: Notes, tree: ast.Module, reach: Reach) -> None:
     # A compiled pattern may be used anywhere.
-    whole = any(isinstance(node, ast.Attribute) and node.attr == "fullmatch" for node in ast.walk(tree))
-    whole = whole or any(path in ("builtins.getattr", "operator.methodcaller") for path, _ in reach.uses)
+    matches_whole = any(
+        isinstance(node, ast.Attribute) and node.attr == "fullmatch" for node in ast.walk(tree)
+    )
+    matches_whole = matches_whole or any(
+        path in ("builtins.getattr", "operator.methodcaller") for path, _ in reach.uses
+    )
     for path, call in reach.calls:
         module, _, name = path.rpartition(".")
         if module not in ("re", "regex") or name not in _SEARCHES or not call.args:
             continue
         for text in reach.values_at(call.args[0]):
-            if isinstance(text, Text) and runs_away(text.text, whole=whole or name == "fullmatch"):
+            if isinstance(text, Text) and runs_away(text.text, whole=matches_whole or name == "fullmatch"):
                 remark = f"the pattern {text.text[:60]!r} can take time without end on some texts"
                 notes.add("medium", "ast/pattern", remark, call.lineno)

@@ -1,7 +1,7 @@
-"""Follows what the names of a draft can stand for through imports, assignments, attributes, containers and calls.
+"""Follows the possible values of a draft's names through imports, assignments, attributes, containers and calls.
 
-A may-analysis over the syntax tree: flow is ignored, and a name may be anything it is ever assigned. What cannot be
-followed is `UNKNOWN`; `anything` lists the places where the code can reach whatever it likes.
+A may-analysis over the syntax tree: flow is ignored, and a name can have every value that it is ever assigned. Values
+that cannot be followed are `UNKNOWN`; `anything` lists where the code could access anything.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from alita_tui.runtimes.python.values import (
 )
 
 _ROUNDS = 10
-"""Passes over a module before what still changes counts as anything."""
+"""Passes over a module; if its values still change after that, it counts as able to access anything."""
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_HOLDERS = frozenset("get pop popitem setdefault values items copy __getitem__ append_left".split())
-_PASSING = frozenset(
+_RETURN_CONTENT = frozenset("get pop popitem setdefault values items copy __getitem__ append_left".split())
+_RETURN_ARGUMENTS = frozenset(
     "iter next list tuple set frozenset dict zip map filter reversed sorted enumerate min max staticmethod classmethod"
     " property super".split()
 )
-"""Builtins that return what they are given."""
+"""Builtins that return their arguments, or items of them."""
 _CHOOSERS = frozenset(("builtins.getattr", "builtins.setattr", "builtins.__getattribute__"))
 
 
@@ -83,8 +83,8 @@ class Reach(Naming):
                     self._use(path, node.lineno)
                     self._bind_name(alias.asname or alias.name, frozenset((Thing(path),)), scope)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                passed = self._each(node.decorator_list, scope)
-                self._bind_name(node.name, self._function(node, scope) | (passed - UNKNOWN), scope)
+                decorated = self._each(node.decorator_list, scope)
+                self._bind_name(node.name, self._function(node, scope) | (decorated - UNKNOWN), scope)
             case ast.ClassDef():
                 self._each(
                     [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)], scope
@@ -93,7 +93,7 @@ class Reach(Naming):
                 self._block(node.body, inner)
                 self._bind_name(node.name, frozenset((Own(node),)), scope)
             case ast.Return(value=value):
-                self._give(scope.node, self._value(value, scope))
+                self._add_returned(scope.node, self._value(value, scope))
             case ast.Assign(targets=targets, value=value):
                 self._assign(targets, value, scope)
             case ast.AnnAssign(target=target, value=value, annotation=annotation):
@@ -107,9 +107,9 @@ class Reach(Naming):
                 self._block([*node.body, *node.orelse], scope)
             case ast.With(items=items) | ast.AsyncWith(items=items):
                 for item in items:
-                    given = self._value(item.context_expr, scope)
+                    values = self._value(item.context_expr, scope)
                     if item.optional_vars is not None:
-                        self._bind(item.optional_vars, given, scope)
+                        self._bind(item.optional_vars, values, scope)
                 self._block(node.body, scope)
             case ast.Global(names=names):
                 scope.elsewhere.update(dict.fromkeys(names, scope.top))
@@ -137,20 +137,24 @@ class Reach(Naming):
             outer = outer.parent
         inner = self._scopes.setdefault(node, Scope(outer, node))
         args = node.args
-        plain = [*args.posonlyargs, *args.args]
-        defaults = [None] * (len(plain) - len(args.defaults)) + list(args.defaults)
-        for argument, default in zip([*plain, *args.kwonlyargs], [*defaults, *args.kw_defaults], strict=True):
-            given = self._value(default, scope) if default is not None else NOTHING
-            self._bind_name(argument.arg, given | UNKNOWN, inner)
+        positional = [*args.posonlyargs, *args.args]
+        defaults = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
+        for argument, default in zip(
+            [*positional, *args.kwonlyargs], [*defaults, *args.kw_defaults], strict=True
+        ):
+            default_values = self._value(default, scope) if default is not None else NOTHING
+            self._bind_name(argument.arg, default_values | UNKNOWN, inner)
         for argument in filter(None, (args.vararg, args.kwarg)):
             self._bind_name(argument.arg, UNKNOWN, inner)
-        named = [*plain, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
-        self._each((argument.annotation for argument in named), scope)  # annotations are evaluated too
+        all_parameters = [*positional, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
+        self._each(
+            (argument.annotation for argument in all_parameters), scope
+        )  # annotations are evaluated too
         self._each([getattr(node, "returns", None)], scope)
-        if isinstance(scope.node, ast.ClassDef) and plain:
-            self._bind_name(plain[0].arg, frozenset((Own(scope.node),)), inner)
+        if isinstance(scope.node, ast.ClassDef) and positional:
+            self._bind_name(positional[0].arg, frozenset((Own(scope.node),)), inner)
         if isinstance(node, ast.Lambda):
-            self._give(node, self._value(node.body, inner))
+            self._add_returned(node, self._value(node.body, inner))
         else:
             self._block(node.body, inner)
         return frozenset((Own(node),))
@@ -161,8 +165,8 @@ class Reach(Naming):
         for target in targets:
             pairs = ast.Tuple | ast.List
             if isinstance(target, pairs) and isinstance(value, pairs) and len(target.elts) == len(value.elts):
-                for element, given in zip(target.elts, value.elts, strict=True):
-                    self._bind(element, self._value(given, scope), scope)
+                for element, element_value in zip(target.elts, value.elts, strict=True):
+                    self._bind(element, self._value(element_value, scope), scope)
             else:
                 self._bind(target, self._value(value, scope), scope)
 
@@ -193,9 +197,9 @@ class Reach(Naming):
             case ast.Lambda():
                 return self._function(node, scope)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return self._together((self._value(left, scope), self._value(right, scope)), node.lineno)
+                return self._concatenated((self._value(left, scope), self._value(right, scope)), node.lineno)
             case ast.JoinedStr(values=parts):
-                return self._together([self._value(part, scope) for part in parts], node.lineno)
+                return self._concatenated([self._value(part, scope) for part in parts], node.lineno)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self._value(test, scope)
                 return self._each((body, orelse), scope)
@@ -207,13 +211,13 @@ class Reach(Naming):
                 self._each(keys, scope)
                 return self._each(values, scope)
             case ast.NamedExpr(target=target, value=value):
-                given = self._value(value, scope)
-                self._bind(target, given, scope)
-                return given
+                named_values = self._value(value, scope)
+                self._bind(target, named_values, scope)
+                return named_values
             case ast.Starred(value=value) | ast.Await(value=value):
                 return self._value(value, scope)
             case ast.Yield(value=value) | ast.YieldFrom(value=value):
-                self._give(scope.node, self._value(value, scope))
+                self._add_returned(scope.node, self._value(value, scope))
                 return UNKNOWN
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 for generator in node.generators:
@@ -227,88 +231,94 @@ class Reach(Naming):
                 return UNKNOWN
 
     def _call(self, node: ast.Call, scope: Scope) -> Values:
-        held = self._value(node.func.value, scope) if isinstance(node.func, ast.Attribute) else UNKNOWN
+        receiver = self._value(node.func.value, scope) if isinstance(node.func, ast.Attribute) else UNKNOWN
         if isinstance(node.func, ast.Attribute):
-            called = self._attribute(held, node.func.attr, node.func.lineno)
+            targets = self._attribute(receiver, node.func.attr, node.func.lineno)
         else:
-            called = self._value(node.func, scope)
-        given = [self._value(argument, scope) for argument in node.args]
-        self._arguments.update(zip(node.args, given, strict=True))
-        named = {keyword.arg: self._value(keyword.value, scope) for keyword in node.keywords}
-        everything = frozenset().union(*given, *named.values())
+            targets = self._value(node.func, scope)
+        argument_values = [self._value(argument, scope) for argument in node.args]
+        self._arguments.update(zip(node.args, argument_values, strict=True))
+        keyword_values = {keyword.arg: self._value(keyword.value, scope) for keyword in node.keywords}
+        all_values = frozenset().union(*argument_values, *keyword_values.values())
         results: set[Value] = set()
-        for target in called:
+        for target in targets:
             if isinstance(target, Thing):
                 self.calls.append((target.path, node))
-                results |= self._call_thing(target.path, given, everything, node.lineno)
+                results |= self._call_thing(target.path, argument_values, all_values, node.lineno)
             elif isinstance(target, Own):
-                self._pass(target.node, given, named)
+                self._pass(target.node, argument_values, keyword_values)
                 results |= {target} if isinstance(target.node, ast.ClassDef) else self._returned[target.node]
-        for value in everything:
+        for value in all_values:
             if isinstance(value, Thing) and value.path in _CHOOSERS:
                 self.anything.add(Use(f"{value.path.removeprefix('builtins.')} is handed on", node.lineno))
         if isinstance(node.func, ast.Attribute):
-            results |= self._method(node, node.func, held, everything, scope)
+            results |= self._method(node, node.func, receiver, all_values, scope)
         return frozenset(results) or UNKNOWN
 
-    def _call_thing(self, path: str, given: list[Values], everything: Values, line: int) -> set[Value]:
-        texts = [{item.text for item in values if isinstance(item, Text)} for values in given]
+    def _call_thing(
+        self, path: str, argument_values: list[Values], all_values: Values, line: int
+    ) -> set[Value]:
+        texts = [{item.text for item in values if isinstance(item, Text)} for values in argument_values]
         match path:
-            case "builtins.getattr" | "builtins.setattr" if len(given) >= 2:
-                if None in given[1] or not texts[1]:
+            case "builtins.getattr" | "builtins.setattr" if len(argument_values) >= 2:
+                if None in argument_values[1] or not texts[1]:
                     self.anything.add(
                         Use(f"{path.removeprefix('builtins.')} with a name that is not written out", line)
                     )
                 if path == "builtins.setattr":
-                    self._store(given[0], texts[1], line)
+                    self._store(argument_values[0], texts[1], line)
                     return {None}
-                return {value for text in texts[1] for value in self._attribute(given[0], text, line)}
+                return {
+                    value for text in texts[1] for value in self._attribute(argument_values[0], text, line)
+                }
             case "operator.attrgetter" | "operator.methodcaller":
                 for values, names in zip(
-                    given[: 1 if path.endswith("methodcaller") else None], texts, strict=False
+                    argument_values[: 1 if path.endswith("methodcaller") else None], texts, strict=False
                 ):
                     if None in values or not names:
                         self.anything.add(Use(f"{path} with a name that is not written out", line))
                     for part in (part for text in names for part in text.split(".")):
                         self._use(f"?.{part}", line)
                 return set()
-            case "builtins.vars" if any(isinstance(item, Thing) for item in everything):
+            case "builtins.vars" if any(isinstance(item, Thing) for item in all_values):
                 self.anything.add(Use("vars of a module", line))
-            case "builtins.type" if len(given) == 3:
+            case "builtins.type" if len(argument_values) == 3:
                 self.anything.add(Use("type with three arguments", line))
             case "builtins.__import__" | "importlib.import_module":
                 return {Thing(canonical(text)) for text in (texts[0] if texts else ()) if text}
             case "functools.partial" | "functools.partialmethod" | "functools.wraps" | "functools.reduce":
-                return set(everything)
-            case _ if path.removeprefix("builtins.") in _PASSING:
-                return set(everything)
+                return set(all_values)
+            case _ if path.removeprefix("builtins.") in _RETURN_ARGUMENTS:
+                return set(all_values)
             case _ if path.count("()") < 3 and len(path) < LONGEST:
                 return {Thing(f"{path}()")}
         return {None}
 
     def _method(
-        self, node: ast.Call, func: ast.Attribute, held: Values, everything: Values, scope: Scope
+        self, node: ast.Call, func: ast.Attribute, receiver: Values, all_values: Values, scope: Scope
     ) -> set[Value]:
-        """Return what a method of a container or a text returns, and record what it does with its arguments."""
+        """Return the possible results of a method of a container or a text, and record effects on its arguments."""
         match func.attr:
             case "join" if len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple):
                 return set(
-                    self._together(
+                    self._concatenated(
                         [self._value(element, scope) for element in node.args[0].elts], node.lineno
                     )
                 )
             case "append" | "add" | "insert" | "extend" | "update" | "setdefault" | "appendleft":
                 if isinstance(func.value, ast.Name):
-                    self._bind_name(func.value.id, everything - UNKNOWN, scope)
+                    self._bind_name(func.value.id, all_values - UNKNOWN, scope)
             case "format" | "format_map":
-                for text in (value.text for value in held if isinstance(value, Text)):
+                for text in (value.text for value in receiver if isinstance(value, Text)):
                     for part in fields_of(text):
                         self._use(f"?.{part}", node.lineno)
             case _:
                 pass
-        return set(held) if func.attr in _HOLDERS else set()
+        return set(receiver) if func.attr in _RETURN_CONTENT else set()
 
-    def _pass(self, function: ast.AST, given: list[Values], named: dict[str | None, Values]) -> None:
+    def _pass(
+        self, function: ast.AST, argument_values: list[Values], keyword_values: dict[str | None, Values]
+    ) -> None:
         """Bind a call's arguments to the parameters of a function of the draft."""
         inits = (
             [
@@ -326,10 +336,10 @@ class Reach(Naming):
         names = [argument.arg for argument in (*target.args.posonlyargs, *target.args.args)][
             1 if inits else 0 :
         ]
-        for name, values in zip(names, given, strict=False):
+        for name, values in zip(names, argument_values, strict=False):
             self._bind_name(name, values, scope)
-            if len(names) == len(given) + 1:  # a method call: the first parameter is self
-                self._bind_name(names[given.index(values) + 1], values, scope)
-        for word, values in named.items():
+            if len(names) == len(argument_values) + 1:  # a method call: the first parameter is self
+                self._bind_name(names[argument_values.index(values) + 1], values, scope)
+        for word, values in keyword_values.items():
             if word is not None:
                 self._bind_name(word, values, scope)

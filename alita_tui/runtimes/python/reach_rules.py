@@ -1,7 +1,7 @@
-"""Reports what a draft's code reaches for: network, processes, files, environment, interpreter, dynamic code.
+"""Reports what a draft's code accesses: network, processes, files, environment, interpreter, dynamic code.
 
-`Reach` says what its names can be; the rules here say which of that a person has to know. What cannot be followed
-counts as able to reach anything.
+`Reach` determines the possible values of its names; the rules here select what a person has to know. Code that cannot
+be followed counts as able to access anything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from alita_tui.runtimes.rules import rule, table
 
 ANYTHING = "so it can reach anything"
 _BROKERED = re.compile(r"urllib\.request([.(].*)?")
-"""How a tool reaches workspace and model; without a granted host it reaches nothing else."""
+"""The functions by which a tool reaches workspace and model; without a granted host they reach nothing else."""
 _OPENS = "open io.open codecs.open gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split()
 _HOOKS = frozenset(
     "__init_subclass__ __set_name__ __del__ __reduce__ __reduce_ex__ __getattribute__ __prepare__".split()
@@ -34,24 +34,24 @@ def _paths(key: str) -> re.Pattern[str]:
 
 
 def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
-    """Report what the code reaches for beyond its declaration; return its names, as far as they were followed."""
-    reach = followed(notes, tree)
+    """Report what the code accesses beyond its declaration; return its names, as far as they can be followed."""
+    reach = names_of(notes, tree)
     if reach is None:
         return None
-    granted = draft.capabilities
-    brokered = granted.brokered
+    capabilities = draft.capabilities
+    brokered = capabilities.brokered
     keys = ["introspection", "process", "dynamic", "later"]
-    keys += [] if granted.network else ["network"]
-    writes = granted.workspace == "write" or leaves_files(draft)
+    keys += [] if capabilities.network else ["network"]
+    writes = capabilities.workspace == "write" or leaves_files(draft)
     keys += [] if writes else ["files"]
-    keys += [] if granted.secrets or brokered or granted.browser else ["environment"]
-    _apply(notes, keys, reach, brokered=brokered, granted=bool(granted.network))
+    keys += [] if capabilities.secrets or brokered or capabilities.browser else ["environment"]
+    _apply(notes, keys, reach, brokered=brokered, granted=bool(capabilities.network))
     if not writes:
         _note_opens(notes, reach, databases=not takes_files(draft))
     for path, line in reach.anything:
         notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
     for path, line in reach.stores:
-        if _pythons_own(path):
+        if _belongs_to_python(path):
             notes.add(
                 "high", "ast/dynamic", f"{path}: changes a part of Python for all that runs with it", line
             )
@@ -77,17 +77,17 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     return reach
 
 
-def followed(notes: Notes, tree: ast.Module, where: str = "") -> Reach | None:
+def names_of(notes: Notes, tree: ast.Module, place: str = "") -> Reach | None:
     """Return the names of a module; None if it is nested too deeply, which is reported."""
     try:
         return Reach(tree)
     except RecursionError:
-        notes.add("high", "ast/dynamic", f"{where}nested too deeply to be followed, {ANYTHING}")
+        notes.add("high", "ast/dynamic", f"{place}nested too deeply to be followed, {ANYTHING}")
         return None
 
 
 def _apply(notes: Notes, keys: list[str], reach: Reach, *, brokered: bool, granted: bool) -> None:
-    own = _own_descriptors(reach)
+    only_own_descriptors = _own_descriptors(reach)
     for key in keys:
         severity, text = table("reach")["findings"][key]
         hits = sorted(
@@ -96,7 +96,10 @@ def _apply(notes: Notes, keys: list[str], reach: Reach, *, brokered: bool, grant
             if _paths(key).fullmatch(use.path)
             and not _paths("harmless").fullmatch(use.path)
             and not (brokered and _BROKERED.fullmatch(use.path))
-            and not (own and re.fullmatch(r"os\.(write|read|fdopen|close|pipe2?|fstat|lseek)", use.path))
+            and not (
+                only_own_descriptors
+                and re.fullmatch(r"os\.(write|read|fdopen|close|pipe2?|fstat|lseek)", use.path)
+            )
             and not (use.path.endswith(".fileno") and granted)
         )
         # Report a path once, where it first occurs, and not again for its attributes.
@@ -118,17 +121,21 @@ def shown(path: str) -> str:
     return path.removeprefix("builtins.").removeprefix("?.").replace("()", "").replace("[]", "") or "builtins"
 
 
-def _pythons_own(path: str) -> bool:
+def _belongs_to_python(path: str) -> bool:
     """Return True if an attribute belongs to a module or class of Python, not to the result of a call."""
-    inside = "()" not in path and not path.startswith("os.environ")
-    return inside and path.split(".")[0] in sys.stdlib_module_names
+    is_attribute = "()" not in path and not path.startswith("os.environ")
+    return is_attribute and path.split(".")[0] in sys.stdlib_module_names
 
 
 def _own_descriptors(reach: Reach) -> bool:
     """Return True if every descriptor that is read or written was opened by the draft itself."""
-    touched = [call for path, call in reach.calls if re.fullmatch(r"os\.(write|read|fdopen|close)", path)]
-    opened = any(_OWN_FD.fullmatch(f"{path}()") for path, _ in reach.calls)
-    return opened and not any(call.args and isinstance(call.args[0], ast.Constant) for call in touched)
+    descriptor_calls = [
+        call for path, call in reach.calls if re.fullmatch(r"os\.(write|read|fdopen|close)", path)
+    ]
+    opens_own = any(_OWN_FD.fullmatch(f"{path}()") for path, _ in reach.calls)
+    return opens_own and not any(
+        call.args and isinstance(call.args[0], ast.Constant) for call in descriptor_calls
+    )
 
 
 def _note_inner(notes: Notes, reach: Reach) -> None:
@@ -151,8 +158,8 @@ def _note_opens(notes: Notes, reach: Reach, *, databases: bool) -> None:
             name.endswith(".open") and name not in ("os.open", "webbrowser.open") and _writes(call, mode_at=0)
         ):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
-    known = {id(call) for _, call in reach.calls}
-    for call in (example for example in reach.all_calls if id(example) not in known):
+    resolved = {id(call) for _, call in reach.calls}
+    for call in (example for example in reach.all_calls if id(example) not in resolved):
         if dotted(call.func).split(".")[-1] == "open" and _writes(call, mode_at=0):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
 
@@ -162,7 +169,7 @@ def _is_text(nodes: list[ast.expr], text: str) -> bool:
 
 
 def _writes(call: ast.Call, *, mode_at: int) -> bool:
-    """Return True for a mode that writes, or that is not written out."""
+    """Return True for a mode that writes, or that is not a literal."""
     modes = [*call.args[mode_at : mode_at + 1], *(word.value for word in call.keywords if word.arg == "mode")]
     for mode in modes:
         if isinstance(mode, ast.Constant):
@@ -176,23 +183,23 @@ def _writes(call: ast.Call, *, mode_at: int) -> bool:
 _PLACES = re.compile(r"/(proc|sys|dev)(/.*)?|.*/(proc|dev)/(self|fd|\d).*")
 
 
-def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, where: str = "") -> None:
+def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, place: str = "") -> None:
     """Report paths of the kernel's own files outside of docstrings."""
-    written = {(node.value[:200], node.lineno) for node in constants(tree) if isinstance(node.value, str)}
-    for text, line in sorted(reach.texts | written):
+    literals = {(node.value[:200], node.lineno) for node in constants(tree) if isinstance(node.value, str)}
+    for text, line in sorted(reach.texts | literals):
         if _PLACES.fullmatch(text):
-            remark = f"{where}{text}: looks at the processes and descriptors of the machine"
-            notes.add("high", "ast/introspection", remark, 0 if where else line)
+            remark = f"{place}{text}: looks at the processes and descriptors of the machine"
+            notes.add("high", "ast/introspection", remark, 0 if place else line)
 
 
 def _note_descriptors(notes: Notes, reach: Reach) -> None:
     for path, call in reach.calls:
         first = call.args[0] if call.args else None
-        number = isinstance(first, ast.Constant) and isinstance(first.value, int)
-        number = number or (isinstance(first, ast.Call) and dotted(first.func) == "int")
+        is_number = isinstance(first, ast.Constant) and isinstance(first.value, int)
+        is_number = is_number or (isinstance(first, ast.Call) and dotted(first.func) == "int")
         if (
             path in ("builtins.open", "io.open", "io.FileIO", "socket.socket")
-            and number
+            and is_number
             and path != "socket.socket"
         ):
             notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
@@ -201,8 +208,8 @@ def _note_descriptors(notes: Notes, reach: Reach) -> None:
 
 
 def note_test_uses(notes: Notes, tree: ast.Module) -> None:
-    """Report what would make tests worthless: looking into the interpreter, or changing what the tool is given."""
-    reach = followed(notes, tree, "tests: ")
+    """Report what would invalidate tests: access to the interpreter, or changes of what the tool uses."""
+    reach = names_of(notes, tree, "tests: ")
     if reach is None:
         return
     for path, line in sorted(reach.uses):

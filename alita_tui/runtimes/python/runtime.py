@@ -13,7 +13,7 @@ from alita_tui.spine.syntax import try_parse
 
 
 class Python:
-    """Meets `runtimes.port.Runtime`."""
+    """Implements `runtimes.port.Runtime`."""
 
     language = "python"
     title = "Python"
@@ -27,7 +27,7 @@ class Python:
     outside_needs = "Python 3.11 or newer; uv runs the scripts with their packages"
 
     def requirement(self, text: str) -> str | None:
-        """Return a requirement on one line; None for what is none of the Python index."""
+        """Return a requirement on one line; None for one that is not of the Python index."""
         from alita_tui.spine.requirements import NPM, distribution
 
         return None if text.startswith(NPM) or distribution(text) is None else " ".join(text.split())
@@ -39,15 +39,15 @@ class Python:
         return completed(draft)
 
     def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
-        """Note what is to be said of code, requirements and what the tests see; return the imported modules."""
+        """Add the findings about code, requirements and tests; return the imported modules."""
         from alita_tui.runtimes.private_data import note_private
+        from alita_tui.runtimes.python.code_texts import code_texts
         from alita_tui.runtimes.python.contract import note_header, note_run, note_top_level
         from alita_tui.runtimes.python.draft_ast import imports_of, parse_code
         from alita_tui.runtimes.python.file_access import note_files
         from alita_tui.runtimes.python.imports import note_imports
         from alita_tui.runtimes.python.nondeterminism import note_depends
         from alita_tui.runtimes.python.reach_rules import note_uses
-        from alita_tui.runtimes.python.said import said
         from alita_tui.runtimes.python.text_scan import note_bandit, scannable
         from alita_tui.runtimes.python.truncation import note_cuts
         from alita_tui.runtimes.python.visible_to_tests import note_seen_by_tests
@@ -63,17 +63,17 @@ class Python:
         note_imports(notes, {"code": code, "tests": tests}, draft)
         note_header(notes, draft)
         note_seen_by_tests(notes, code, tests, draft.name)
-        note_private(notes, draft, said(code))
+        note_private(notes, draft, code_texts(code))
         note_bandit(
             notes,
             draft.code if scannable(notes, code, "code") else "",
             draft.tests if scannable(notes, tests, "tests") else "",
             draft.capabilities,
         )
-        return tuple(sorted({found.top for found in imports_of(code) if found.top})) if code else ()
+        return tuple(sorted({imported.top for imported in imports_of(code) if imported.top})) if code else ()
 
     def uses(self, draft: ToolDraft) -> Notes:
-        """Return what the code reaches for beyond the draft's capabilities."""
+        """Return findings about what the code accesses beyond the draft's capabilities."""
         from alita_tui.runtimes.python.file_access import note_files
         from alita_tui.runtimes.python.reach_rules import note_uses
 
@@ -84,7 +84,7 @@ class Python:
         return notes
 
     def texts(self, code: str) -> Iterator[tuple[int, str]]:
-        """Yield comments and texts, texts that are put together among them."""
+        """Yield comments and texts, including concatenated ones."""
         from alita_tui.runtimes.python.texts import comments, texts
 
         yield from comments(code)
@@ -92,11 +92,11 @@ class Python:
             yield from texts(tree)
 
     def constants(self, code: str, task: frozenset[str] | None = None) -> list[Constant]:
-        """Return constants, less docstrings."""
-        from alita_tui.runtimes.python.written import written
+        """Return the constants except docstrings."""
+        from alita_tui.runtimes.python.constants import constants_of
 
         tree = try_parse(code)
-        return written(tree, task) if tree else []
+        return constants_of(tree, task) if tree else []
 
     def parameters(self, draft: ToolDraft) -> list[str]:
         """Return the parameters of `run` that can be given by position; none if there is no such function."""

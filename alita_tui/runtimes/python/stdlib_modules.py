@@ -1,4 +1,4 @@
-"""What the names of Python's own modules stand for, read from their source. Nothing is imported.
+"""Resolves names in Python's own modules from their source. Nothing is imported.
 
 `random._os` is the module `os` because random.py says `from os import urandom as _urandom` and `import os as _os`:
 matching whole dotted names would not see that `random._os.system` starts a process.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from alita_tui.spine.syntax import UNPARSABLE, parse
 
-_SAME = {
+_PUBLIC_NAMES = {
     "posix": "os", "nt": "os", "_io": "io", "_pyio": "io", "_socket": "socket", "_ssl": "ssl",
     "_pickle": "pickle", "_ctypes": "ctypes", "_posixsubprocess": "subprocess", "_winapi": "subprocess",
     "_imp": "importlib", "_frozen_importlib": "importlib", "_frozen_importlib_external": "importlib",
@@ -25,7 +25,7 @@ _SAME = {
     "ntpath": "os.path", "_multiprocessing": "multiprocessing", "_posixshmem": "multiprocessing",
     "_collections_abc": "collections.abc", "_uuid": "uuid", "_crypt": "crypt", "_tkinter": "tkinter",
 }  # fmt: skip
-"""Modules under the name by which the rules know them."""
+"""Names of modules in the rules, by other names of the same modules."""
 
 
 @cache
@@ -38,9 +38,9 @@ def _source(module: str) -> Path | None:
     """Return the file of a standard library module; None if it is compiled in or does not exist."""
     if not module or module.split(".")[0] not in sys.stdlib_module_names:
         return None
-    place = _folder().joinpath(*module.split("."))
+    folder = _folder().joinpath(*module.split("."))
     return next(
-        (path for path in (place / "__init__.py", place.with_name(f"{place.name}.py")) if path.is_file()),
+        (path for path in (folder / "__init__.py", folder.with_name(f"{folder.name}.py")) if path.is_file()),
         None,
     )
 
@@ -48,7 +48,7 @@ def _source(module: str) -> Path | None:
 def canonical(path: str) -> str:
     """Return a dotted path whose first module has the name that the rules know: `posix.system` is `os.system`."""
     top, dot, rest = path.partition(".")
-    return _SAME.get(top, top) + dot + rest
+    return _PUBLIC_NAMES.get(top, top) + dot + rest
 
 
 @cache
@@ -61,7 +61,7 @@ def is_module(path: str) -> bool:
 
 @cache
 def exports(module: str) -> dict[str, str]:
-    """Return what the imported names of a module stand for: name → dotted path."""
+    """Return the dotted path of each imported name of a module."""
     source = _source({"os.path": "posixpath"}.get(module, module))
     try:
         tree = parse(source.read_text("utf-8")) if source else None
@@ -91,14 +91,14 @@ def attribute(path: str, name: str) -> str:
     for _ in range(8):
         if not is_module(path):
             break
-        known = exports(path).get(name)
-        if known is None or known.startswith(
+        meaning = exports(path).get(name)
+        if meaning is None or meaning.startswith(
             "_"
         ):  # a private module's function counts as the public module's
             break
-        if is_module(known):
-            return known
-        path, _, name = known.rpartition(".")
+        if is_module(meaning):
+            return meaning
+        path, _, name = meaning.rpartition(".")
     return canonical(f"{path}.{name}") if path else canonical(name)
 
 
@@ -110,19 +110,19 @@ def _base(package: str, node: ast.ImportFrom) -> str:
 
 
 def _top(tree: ast.Module) -> list[ast.stmt]:
-    """Yield the statements that run when a module is imported, including those below `if` and `try`."""
-    rest: list[ast.stmt] = list(tree.body)
+    """Return the statements that run when a module is imported, including those below `if` and `try`."""
+    pending: list[ast.stmt] = list(tree.body)
     statements: list[ast.stmt] = []
-    while rest:
-        node = rest.pop(0)
+    while pending:
+        node = pending.pop(0)
         statements.append(node)
         if isinstance(node, ast.If):
-            rest = [*node.body, *node.orelse, *rest]
+            pending = [*node.body, *node.orelse, *pending]
         elif isinstance(node, ast.Try):
-            rest = [
+            pending = [
                 *node.body,
                 *(statement for part in node.handlers for statement in part.body),
                 *node.orelse,
-                *rest,
+                *pending,
             ]
     return statements

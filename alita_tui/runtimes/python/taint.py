@@ -1,4 +1,4 @@
-"""Follows texts of the arguments through a draft: through slices, sums, `strip` and the like."""
+"""Follows texts of the arguments through a draft: through slices, concatenations, `strip` and the like."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from alita_tui.runtimes.python.draft_ast import FUNCTIONS, dotted
 
 _ROUNDS = 6
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef)
-_KEEPS = frozenset(
+_KEEPING_METHODS = frozenset(
     "strip lstrip rstrip lower upper title casefold replace join removeprefix removesuffix split splitlines rsplit copy"
     " partition rpartition expandtabs translate get pop values items keys decode encode format with_suffix joinpath"
     " resolve absolute expanduser".split()
 )
-_SAME = frozenset(
+_RETURN_ARGUMENTS = frozenset(
     "str repr iter next list tuple sorted reversed enumerate zip map filter dict min max Path PurePath PosixPath fspath"
     " join expanduser abspath normpath realpath cast findall finditer".split()
 )
@@ -21,7 +21,7 @@ _SAME = frozenset(
 
 
 class Tainted:
-    """Which expressions of a module can contain a text from the arguments of `run`."""
+    """Knows which expressions of a module can contain a text from the arguments of `run`."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, _DEFINES)}
@@ -32,10 +32,10 @@ class Tainted:
         if run is not None:
             self._names |= {(run, argument.arg) for argument in (*run.args.args, *run.args.kwonlyargs)}
         for _ in range(_ROUNDS):
-            before = len(self._names)
+            size_before = len(self._names)
             for node in ast.walk(tree):
                 self._step(node)
-            if len(self._names) == before:
+            if len(self._names) == size_before:
                 break
 
     def holds(self, node: ast.expr | None) -> bool:
@@ -63,22 +63,28 @@ class Tainted:
             case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner) | ast.SetComp(elt=inner):
                 return self.holds(inner)
             case ast.Call(func=func, args=args):
-                last = dotted(func).split(".")[-1]
-                if isinstance(func, ast.Attribute) and func.attr in _KEEPS and self.holds(func.value):
+                function_name = dotted(func).split(".")[-1]
+                if (
+                    isinstance(func, ast.Attribute)
+                    and func.attr in _KEEPING_METHODS
+                    and self.holds(func.value)
+                ):
                     return True
-                return (last in _SAME or last in self._functions) and any(map(self.holds, args))
+                return (function_name in _RETURN_ARGUMENTS or function_name in self._functions) and any(
+                    map(self.holds, args)
+                )
             case _:
                 return False
 
     def _note_scopes(self, tree: ast.Module) -> None:
-        rest: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
-        while rest:
-            node, scope = rest.pop()
+        pending: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+        while pending:
+            node, scope = pending.pop()
             inner = node if isinstance(node, FUNCTIONS | ast.Lambda) else scope
             for child in ast.iter_child_nodes(node):
                 if child not in self._within and child is not tree:
                     self._within[child] = inner
-                rest.append((child, inner))
+                pending.append((child, inner))
 
     def _step(self, node: ast.AST) -> None:
         match node:
@@ -95,17 +101,21 @@ class Tainted:
                     self._bind(target)
             case ast.withitem(context_expr=value, optional_vars=ast.expr() as target) if self.holds(value):
                 self._bind(target)
-            case ast.Call(func=func, args=args, keywords=named):
+            case ast.Call(func=func, args=args, keywords=keywords):
                 function = self._functions.get(dotted(func).split(".")[-1])
                 if function is None or function.name == "run":
                     return
-                plain = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-                plain = plain[1:] if plain[:1] in (["self"], ["cls"]) else plain
+                parameters = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+                parameters = parameters[1:] if parameters[:1] in (["self"], ["cls"]) else parameters
                 self._names |= {
-                    (function, name) for name, value in zip(plain, args, strict=False) if self.holds(value)
+                    (function, name)
+                    for name, value in zip(parameters, args, strict=False)
+                    if self.holds(value)
                 }
                 self._names |= {
-                    (function, keyword.arg) for keyword in named if keyword.arg and self.holds(keyword.value)
+                    (function, keyword.arg)
+                    for keyword in keywords
+                    if keyword.arg and self.holds(keyword.value)
                 }
             case _:
                 pass

@@ -17,44 +17,44 @@ _XML = ("B313", "B314", "B315", "B316", "B317", "B318", "B319", "B320")
 """Bandit's findings about parsing XML: entities that a document declares can grow without end."""
 _DEEPEST = 200
 _LONG_LINE = 500
-_SAME = {
+_OWN_RULES = {
     "B102": "ast/dynamic", "B307": "ast/dynamic", "B403": "ast/dynamic", "B404": "ast/process",
     "B605": "ast/process", "B606": "ast/process", "B401": "ast/network", "B402": "ast/network",
 }  # fmt: skip
-"""Bandit's ids for what has a rule here as well."""
+"""Rules of this review by bandit's ids for the same findings."""
 
 
 def note_text(notes: Notes, draft: ToolDraft) -> None:
-    """Report what hides in the text."""
-    for what, text in (("code", draft.code), ("tests", draft.tests)):
+    """Report hidden characters and long lines."""
+    for part, text in (("code", draft.code), ("tests", draft.tests)):
         for number, line in enumerate(text.split("\n"), 1):
-            where, at = ("", number) if what == "code" else (f"tests, line {number}: ", 0)
+            place, finding_line = ("", number) if part == "code" else (f"tests, line {number}: ", 0)
             if count := 0 if line.isascii() and line.isprintable() else hidden_characters(line):
-                remark = f"{where}{count} invisible or direction-changing characters"
-                notes.add("high", "ast/hidden", remark, at)
+                remark = f"{place}{count} invisible or direction-changing characters"
+                notes.add("high", "ast/hidden", remark, finding_line)
             if len(line) > _LONG_LINE:
-                notes.add("low", "ast/long-line", f"{where}a line of {len(line)} characters", at)
+                notes.add("low", "ast/long-line", f"{place}a line of {len(line)} characters", finding_line)
     if hidden_characters(draft.name + draft.description):
         notes.add("high", "ast/hidden", "description: invisible or direction-changing characters")
 
 
-def scannable(notes: Notes, tree: ast.Module | None, what: str) -> bool:
+def scannable(notes: Notes, tree: ast.Module | None, part: str) -> bool:
     """Return True if bandit can scan a tree: its time grows with the cube of the nesting."""
-    rest: list[tuple[ast.AST, int]] = [(tree, 0)] if tree is not None else []
-    while rest:
-        node, depth = rest.pop()
+    pending: list[tuple[ast.AST, int]] = [(tree, 0)] if tree is not None else []
+    while pending:
+        node, depth = pending.pop()
         if depth > _DEEPEST:
-            notes.add("medium", "bandit", f"{what}: nested over {_DEEPEST} levels, so it was not scanned")
+            notes.add("medium", "bandit", f"{part}: nested over {_DEEPEST} levels, so it was not scanned")
             return False
-        rest += [(inner, depth + 1) for inner in ast.iter_child_nodes(node)]
+        pending += [(inner, depth + 1) for inner in ast.iter_child_nodes(node)]
     return tree is not None
 
 
-def note_bandit(notes: Notes, code: str, tests: str, wants: Capabilities = _NOTHING) -> None:
+def note_bandit(notes: Notes, code: str, tests: str, capabilities: Capabilities = _NOTHING) -> None:
     """Add bandit's findings. It reads files only, so it gets copies in a private folder.
 
-    A draft that asks for a host or the broker opens addresses, on which the person decides anyway; where each is
-    written out and asked for, nothing is to be said of it.
+    A draft that requests a host or the broker opens addresses, about which the person decides anyway; literal addresses
+    that were requested are not reported.
     """
     import logging
     import tempfile
@@ -64,10 +64,10 @@ def note_bandit(notes: Notes, code: str, tests: str, wants: Capabilities = _NOTH
     from bandit.core.manager import BanditManager
 
     logging.getLogger("bandit").setLevel(logging.CRITICAL)
-    refuses = _refuses_declarations(code)
-    connects = bool(wants.network) or wants.brokered
-    asked_for = lines_opening(code, wants) if connects else frozenset()
-    ours = {(finding.line, finding.rule) for finding in notes.found}
+    refuses_declarations = _refuses_declarations(code)
+    connects = bool(capabilities.network) or capabilities.brokered
+    granted_lines = lines_opening(code, capabilities) if connects else frozenset()
+    own_findings = {(finding.line, finding.rule) for finding in notes.found}
     try:
         with tempfile.TemporaryDirectory(prefix="alita-review-") as folder:
             paths = [Path(folder) / "code.py", Path(folder) / "tests.py"]
@@ -88,12 +88,12 @@ def note_bandit(notes: Notes, code: str, tests: str, wants: Capabilities = _NOTH
     severities: dict[str, Severity] = {"LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
     for issue in issues:
         if Path(issue.fname).stem == "code":
-            if issue.test_id == "B310" and issue.lineno in asked_for:
+            if issue.test_id == "B310" and issue.lineno in granted_lines:
                 continue
-            if (issue.lineno, _SAME.get(issue.test_id)) not in ours:
+            if (issue.lineno, _OWN_RULES.get(issue.test_id)) not in own_findings:
                 severity = severities.get(issue.severity, "info")
                 severity = "low" if connects and issue.test_id == "B310" else severity
-                severity = "low" if refuses and issue.test_id in _XML else severity
+                severity = "low" if refuses_declarations and issue.test_id in _XML else severity
                 notes.add(severity, issue.test_id, issue.text, issue.lineno)
         elif issue.test_id != "B101":  # asserts are what tests are made of
             # Tests only ever run confined, with nothing granted.

@@ -1,4 +1,4 @@
-"""What can be read in Python code: comments, texts, and texts that the code puts together. Pure."""
+"""Comments and texts of Python code, including texts that the code concatenates. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield the texts of the code: concatenations and f-strings as one text, names as the words they consist of."""
+    """Yield the texts of the code: concatenations and f-strings as one text, names split into words."""
     nested: set[int] = set()
     for node in ast.walk(tree):  # parents come before their children
         if isinstance(node, ast.BinOp | ast.JoinedStr) and id(node) not in nested:

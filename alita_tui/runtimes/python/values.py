@@ -1,4 +1,4 @@
-"""What a name of a draft can stand for, and the scopes of names."""
+"""The possible values of a draft's names, and the scopes of names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 MOST_VALUES = 48
 """Maximum values that are followed for one name."""
 LONGEST = 160
-"""Maximum characters of a path or a text that is put together."""
+"""Maximum characters of a path or a concatenated text."""
 
 
 class Thing(NamedTuple):
@@ -65,15 +65,15 @@ class Scope:
 
 def joined(parts: Iterable[Values]) -> Values:
     """Return the texts that a concatenation can be; unknown if a part is."""
-    whole = [""]
+    results = [""]
     for values in parts:
         texts = [value.text for value in values if isinstance(value, Text)]
-        if not texts or len(texts) < len(values) or len(whole) * len(texts) > MOST_VALUES:
+        if not texts or len(texts) < len(values) or len(results) * len(texts) > MOST_VALUES:
             return UNKNOWN
-        whole = [start + text for start in whole for text in texts]
-        if max(map(len, whole)) > LONGEST:
+        results = [start + text for start in results for text in texts]
+        if max(map(len, results)) > LONGEST:
             return UNKNOWN
-    return frozenset(map(Text, whole))
+    return frozenset(map(Text, results))
 
 
 def fields_of(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What tests can see of their tool: `run` and its exceptions, since the tool runs in another process. Pure."""
+"""What tests can use of their tool: `run` and its exceptions, as the tool runs in another process. Pure."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ def note_seen_by_tests(notes: Notes, code: ast.Module | None, tests: ast.Module 
     if code is None or tests is None:
         return
     visible = {"run", *exceptions_of(code)}
-    called = {name}
+    module_names = {name}
     for node in ast.walk(tests):
         if isinstance(node, ast.Import):
-            called |= {alias.asname for alias in node.names if alias.name == name and alias.asname}
+            module_names |= {alias.asname for alias in node.names if alias.name == name and alias.asname}
     for node in ast.walk(tests):
         if not isinstance(node, ast.ImportFrom | ast.Attribute):
             continue
-        wanted: list[str] = []
+        used_names: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module == name and not node.level:
-            wanted = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in called:
-            wanted = [node.attr]
-        for unseen in wanted:
-            if unseen not in visible:
-                text = f"tests, line {node.lineno}: uses {unseen} of {name}; tests see `run` and its exceptions only"
+            used_names = [alias.name for alias in node.names]
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in module_names
+        ):
+            used_names = [node.attr]
+        for used_name in used_names:
+            if used_name not in visible:
+                text = f"tests, line {node.lineno}: uses {used_name} of {name}; tests see `run` and its exceptions only"
                 notes.block("tests", text)
 
 

@@ -1,4 +1,4 @@
-"""The broker of one sandbox: serves every run that is granted something."""
+"""The broker of one sandbox: serves every run that has grants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox.broker.files import Workspace
-from alita_tui.sandbox.broker.grants import Caps, RunGrants, Tell, Told
+from alita_tui.sandbox.broker.grants import Caps, RecordedEvent, RunGrants, Tell
 from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.broker.streams import Connections, Send
 from alita_tui.sandbox.policy import LAUNCHER
@@ -31,12 +31,12 @@ _CERTIFICATE = "broker.pem"
 
 
 class Broker:
-    """What runs may be granted here, and where every request is recorded."""
+    """What runs can be granted here, and the function that records every request."""
 
     def __init__(
         self,
         policy: AddressPolicy,
-        tell: Tell,
+        record: Tell,
         *,
         workspace: Path | None = None,
         secret: Callable[[str], str | None] = lambda _: None,
@@ -49,22 +49,22 @@ class Broker:
         `environ` names the proxies of this machine.
         """
         self._policy = policy
-        self._tell = tell
+        self._record = record
         self._workspace = workspace
         self._secret = secret
         self._models = models
         self.tools: ToolCaller | None = None
-        """Runs tools for running ones; it needs the sandbox that this broker serves, so it is set afterwards."""
+        """Runs the tools that tools call. It needs the sandbox that this broker serves, so it is set later."""
         self._caps = caps or Caps()
         self._quota = Quota(workspace, self._caps) if workspace else None
-        self._given_trust = trust
+        self._configured_trust = trust
         self._proxies = Proxies(environ or {})
 
-    async def open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
-        """Return what serves one run. `longer` is called with seconds that the run may take beyond its limit."""
-        return await asyncio.to_thread(self._open, job, send, longer)
+    async def open(self, job: Job, send: Send, extend_limit: Callable[[float], None]) -> RunBroker:
+        """Return one run's broker. `extend_limit` is called with seconds that the run may take beyond its limit."""
+        return await asyncio.to_thread(self._open, job, send, extend_limit)
 
-    def _open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
+    def _open(self, job: Job, send: Send, extend_limit: Callable[[float], None]) -> RunBroker:
         from alita_tui.sandbox.broker.local import LocalEndpoints
         from alita_tui.sandbox.broker.requests import RequestServer
         from alita_tui.sandbox.broker.scratch import Scratch, ScratchEndpoints, scratch_caps, unrecorded
@@ -77,25 +77,25 @@ class Broker:
         else:
             secrets = {name: value for name in names if (value := self._secret(name))}
         caps = scratch_caps(self._caps) if scratch else self._caps
-        tell = self._tell if scratch is None else unrecorded
-        tested = scratch is not None
-        grants = RunGrants(job, caps, self._policy, secrets, tell, self._proxies, in_a_test=tested)
+        record = self._record if scratch is None else unrecorded
+        in_test = scratch is not None
+        grants = RunGrants(job, caps, self._policy, secrets, record, self._proxies, in_test=in_test)
 
         async def extend(seconds: float) -> None:
-            longer(seconds)
+            extend_limit(seconds)
             await send(b"W", struct.pack(">d", seconds))
 
         folder = Workspace(self._workspace, self._caps, self._quota) if self._workspace else None
-        local = LocalEndpoints(grants, folder, self._models, extend, self.tools)
+        endpoints = LocalEndpoints(grants, folder, self._models, extend, self.tools)
         if scratch is not None:
-            local = ScratchEndpoints(grants, scratch, self._models, extend)
+            endpoints = ScratchEndpoints(grants, scratch, self._models, extend)
         certificate = self._authority.certificate if grants.ends_tls else ""
-        service = RequestServer(grants, local, self._authority, self._trust)
+        server = RequestServer(grants, endpoints, self._authority, self._trust)
         if scratch is not None:
-            service = StandInServer(grants, local, self._authority, self._trust, scratch.stand_ins)
+            server = StandInServer(grants, endpoints, self._authority, self._trust, scratch.stand_ins)
         fingerprint = self._authority.fingerprint if grants.ends_tls and grants.capabilities.browser else ""
-        settings = door(grants, certificate, scratch.token if scratch else "", fingerprint)
-        return RunBroker(grants, Connections(send, service.serve), settings, scratch)
+        settings = broker_settings(grants, certificate, scratch.token if scratch else "", fingerprint)
+        return RunBroker(grants, Connections(send, server.serve), settings, scratch)
 
     @cached_property
     def _authority(self) -> Authority:
@@ -107,7 +107,7 @@ class Broker:
     def _trust(self) -> ssl.SSLContext:
         import ssl
 
-        return self._given_trust or ssl.create_default_context()
+        return self._configured_trust or ssl.create_default_context()
 
 
 class RunBroker:
@@ -120,7 +120,7 @@ class RunBroker:
         self._scratch = scratch
         self.connections = connections
         self.settings = settings
-        """What the tool's process is sent to find the broker."""
+        """The settings with which the tool's process reaches the broker."""
 
     async def close(self) -> None:
         """End all connections, and the scratch workspace with them."""
@@ -131,21 +131,21 @@ class RunBroker:
 
 
 def tests_broker() -> Broker:
-    """Return a broker that has nothing but scratch workspaces to serve."""
+    """Return a broker that serves scratch workspaces only."""
 
-    async def unrecorded(_: Told) -> None:
+    async def unrecorded(_: RecordedEvent) -> None:
         return
 
-    async def nowhere(host: str, port: int) -> tuple[str, ...]:
+    async def no_addresses(host: str, port: int) -> tuple[str, ...]:
         return ()
 
-    return Broker(AddressPolicy(nowhere), unrecorded)
+    return Broker(AddressPolicy(no_addresses), unrecorded)
 
 
-def door(grants: RunGrants, certificate: str, token: str = "", fingerprint: str = "") -> bytes:
-    """Return, as JSON, the variables by which the tool finds the broker and the files it needs for that.
+def broker_settings(grants: RunGrants, certificate: str, token: str = "", fingerprint: str = "") -> bytes:
+    """Return, as JSON, the environment variables and files with which the tool reaches the broker.
 
-    With the token of a scratch workspace, the address is added by which the tests alone reach it.
+    With the token of a scratch workspace, the address is added with which only the tests reach it.
     """
     environment: dict[str, str] = dict(grants.stand_ins)
     files: dict[str, str] = {}

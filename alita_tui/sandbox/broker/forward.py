@@ -1,4 +1,4 @@
-"""One request of the tool to a granted host, or one tunnel: to a checked address, counted and recorded."""
+"""Forwards a request or a tunnel of the tool to a granted host: to a checked address, counted and recorded."""
 
 from __future__ import annotations
 
@@ -18,25 +18,28 @@ from alita_tui.spine.grants import METHODS, HostGrant
 
 async def tunnel(connection: HttpConnection, grants: RunGrants, grant: HostGrant, entry: Entry) -> None:
     """Copy bytes both ways without reading them: TLS between the tool and the host. Raise Refused."""
-    async with connected_to(grants, grant, entry, None, through=True) as host:
-        wire = host.pipe
+    async with connected_to(grants, grant, entry, None, opaque=True) as host:
+        host_pipe = host.pipe
         entry.status, entry.tunnel = 200, True
         await connection.send(h11.Response(status_code=200, headers=[]))
         early, _ = connection.http.trailing_data
         if early:
-            await wire.write(early)
+            await host_pipe.write(early)
         tool = connection.pipe
-        ways = [asyncio.ensure_future(_copy(tool, wire)), asyncio.ensure_future(_copy(wire, tool))]
+        copies = [
+            asyncio.ensure_future(_copy(tool, host_pipe)),
+            asyncio.ensure_future(_copy(host_pipe, tool)),
+        ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            if not ways[1].done():  # the tool sends no more; the host may still answer
-                await asyncio.wait(ways)
+            await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
+            if not copies[1].done():  # the tool sends no more; the host may still answer
+                await asyncio.wait(copies)
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.wait(ways)
-        for way in ways:
-            if not way.cancelled() and isinstance(error := way.exception(), Refused):
+            for copy in copies:
+                copy.cancel()
+            await asyncio.wait(copies)
+        for copy in copies:
+            if not copy.cancelled() and isinstance(error := copy.exception(), Refused):
                 raise error
 
 
@@ -53,9 +56,9 @@ async def forward(
     entry: Entry,
     tls: ssl.SSLContext | None,
 ) -> None:
-    """Pass a request on and its response back. The tool follows redirects itself, each a new request.
+    """Forward a request and return its response. The tool follows redirects itself, each as a new request.
 
-    Raise Refused as long as no response has begun.
+    Raise Refused while no response has begun.
     """
     method = request.method.decode("ascii", "replace")
     if method not in (grant.methods or METHODS):
@@ -66,11 +69,11 @@ async def forward(
         _to_host(passed_on(request.headers), grant, tls, request.headers, secret=bool(grants.secrets))
     )
     headers, body = await keyring.into_body(headers, connection.body())
-    async with connected_to(grants, grant, entry, tls) as there:
-        if entry.secrets and not there.private:
+    async with connected_to(grants, grant, entry, tls) as upstream:
+        if entry.secrets and not upstream.private:
             raise Refused(403, f"{grant.where} would get a secret without TLS")
-        host = HttpConnection(there.pipe, grants.caps.head_bytes, server=False)
-        target, headers = there.prefix + target, there.headers + headers
+        host = HttpConnection(upstream.pipe, grants.caps.head_bytes, server=False)
+        target, headers = upstream.prefix + target, upstream.headers + headers
         try:
             await host.send(h11.Request(method=request.method, target=target, headers=headers), hold=True)
             async for piece in body:
@@ -100,34 +103,34 @@ async def _answer(
     mask = keyring.mask()
     headers = passed_on(answer.headers)
     if mask.needed:
-        packed = [value for name, value in headers if name.lower() == b"content-encoding"]
-        if any(value.lower() != b"identity" for value in packed):
+        encodings = [value for name, value in headers if name.lower() == b"content-encoding"]
+        if any(value.lower() != b"identity" for value in encodings):
             raise Refused(502, "the answer is packed, so that a secret could hide in it", failed=True)
         headers = mask.headers(headers)
     entry.status = answer.status_code
     reason = mask.text(answer.reason.decode("latin-1")).encode("latin-1", "replace")
-    head = h11.Response(status_code=answer.status_code, headers=headers, reason=reason)
-    await connection.send(head, hold=bool(host.http.trailing_data[0]) or _brief(headers))
+    response = h11.Response(status_code=answer.status_code, headers=headers, reason=reason)
+    await connection.send(response, hold=bool(host.http.trailing_data[0]) or _has_short_body(headers))
     async for piece in host.body():
-        await connection.send(h11.Data(data=mask.over(piece)))
-    await connection.send(h11.Data(data=mask.over(b"", last=True)), hold=True)
+        await connection.send(h11.Data(data=mask.masked(piece)))
+    await connection.send(h11.Data(data=mask.masked(b"", last=True)), hold=True)
     await connection.send(h11.EndOfMessage())
 
 
-def _brief(headers: Headers) -> bool:
-    """Return whether the body is sure to follow at once: its length is given, and short."""
-    counted = [value for name, value in headers if name.lower() == b"content-length"]
-    return bool(counted) and len(counted[0]) <= 5
+def _has_short_body(headers: Headers) -> bool:
+    """Return whether the body surely follows at once: its length is stated, and short."""
+    lengths = [value for name, value in headers if name.lower() == b"content-length"]
+    return bool(lengths) and len(lengths[0]) <= 5
 
 
 def path_of(target: bytes) -> bytes:
     """Return path and query of a target, which a client of a proxy sends as a whole URL."""
     if target.startswith(b"/"):
         return target
-    rest = target.partition(b"://")[2]
-    for at, byte in enumerate(rest):
+    remainder = target.partition(b"://")[2]
+    for position, byte in enumerate(remainder):
         if byte in b"/?":
-            return rest[at:] if byte == 0x2F else b"/" + rest[at:]
+            return remainder[position:] if byte == 0x2F else b"/" + remainder[position:]
     return b"/"
 
 
@@ -139,20 +142,23 @@ def _to_host(
     *,
     secret: bool,
 ) -> Headers:
-    """Return the headers that the host gets: its own name, one request a connection.
+    """Return the headers that the host gets: its own name, and one request per connection.
 
-    With `secret` the run has one, which any host may have received: then no compressed response is asked for.
+    With `secret` the run has a secret, which any host may have received: then no compressed response is requested.
     """
-    usual = grant.port == (443 if tls else 80)
-    name = f"[{grant.host}]" if ":" in grant.host else grant.host
-    passed = [
+    default_port = grant.port == (443 if tls else 80)
+    host_name = f"[{grant.host}]" if ":" in grant.host else grant.host
+    kept_headers = [
         (key, value)
         for key, value in headers
         if key.lower() not in (b"host", b"expect") and not (secret and key.lower() == b"accept-encoding")
     ]
-    own = [(b"Host", (name if usual else f"{name}:{grant.port}").encode()), (b"Connection", b"close")]
+    own_headers = [
+        (b"Host", (host_name if default_port else f"{host_name}:{grant.port}").encode()),
+        (b"Connection", b"close"),
+    ]
     if any(key.lower() == b"transfer-encoding" for key, _ in original):
-        own.append((b"Transfer-Encoding", b"chunked"))
+        own_headers.append((b"Transfer-Encoding", b"chunked"))
     if secret:
-        own.append((b"Accept-Encoding", b"identity"))
-    return own + passed
+        own_headers.append((b"Accept-Encoding", b"identity"))
+    return own_headers + kept_headers

@@ -1,4 +1,4 @@
-"""What one run is granted, how much of it is used, and the record of every request."""
+"""The grants of one run, how much of them is used, and the record of every request."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
 
 Outcome = Literal["served", "refused", "failed"]
-Told = BrokerAnswered | PageLogged
-Tell = Callable[[Told], Coroutine[None, None, None]]
+RecordedEvent = BrokerAnswered | PageLogged
+Tell = Callable[[RecordedEvent], Coroutine[None, None, None]]
 """Records one request, or one message of a page."""
 
 
 class Caps(Value, frozen=True):
-    """How much one run may use of its grants, whatever they are."""
+    """Limits on how much one run may use of its grants."""
 
     requests: int = 500
     per_second: float = 50.0
     burst: int = 50
-    """Requests that may come at once before `per_second` holds them back."""
+    """Requests that may be made at once before `per_second` delays them."""
     sent_bytes: int = 8 << 20
     """To hosts, over all requests."""
     received_bytes: int = 64 << 20
@@ -64,7 +64,7 @@ class Caps(Value, frozen=True):
     recorded_of_browser: int = 50
     """Requests of a run with a browser that are recorded one by one and not refused; further ones are counted."""
     recorded_messages: int = 50
-    """Messages of pages that are recorded one by one; of further ones the number."""
+    """Messages of pages that are recorded one by one; further ones are counted."""
 
     @property
     def row(self) -> Enforcement:
@@ -79,9 +79,9 @@ class Caps(Value, frozen=True):
 
 
 _BROWSERS_OWN = re.compile(r"[A-Z]+ (?:https?://)?update\.googleapis\.com[:/]")
-"""Requests that Chromium makes for every page. No tool is served them unless it is granted that host."""
-_BROWSERS_OWN_MOST = 20
-"""As many of them in a run are taken for Chromium's and not recorded; a page could make further ones."""
+"""Requests that Chromium makes by itself. They are refused unless the tool is granted that host."""
+_MOST_BROWSERS_OWN = 20
+"""Up to so many of them in a run are attributed to Chromium and not recorded; a page could make further ones."""
 
 
 class Refused(Exception):
@@ -104,13 +104,13 @@ class RunGrants:
         caps: Caps,
         policy: AddressPolicy,
         secrets: dict[str, str],
-        tell: Tell,
+        record: Tell,
         proxies: Proxies | None = None,
         *,
-        in_a_test: bool = False,
+        in_test: bool = False,
     ) -> None:
-        """With `in_a_test` hosts are stood in for, and `ends_tls` always holds."""
-        self._in_a_test = in_a_test
+        """With `in_test`, canned answers replace the hosts, and TLS always ends at the broker."""
+        self._in_test = in_test
         self.caps = caps
         self.capabilities = job.capabilities
         self.hosts = host_grants(job.capabilities)
@@ -119,31 +119,31 @@ class RunGrants:
         """Values by name, without those that are not set on this machine."""
         self.disguises = Disguises(secrets.values())
         self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
-        """What the tool holds in place of a secret's value, by the secret's name."""
+        """The text that the tool has in place of a secret's value, by the secret's name."""
         self.model_calls = 0
         self._policy = policy
-        self._tell = tell
+        self._record_event = record
         self._pinned: dict[str, tuple[str, ...]] = {}
         self._resolving = asyncio.Lock()
-        self._free = float(caps.burst)
+        self._allowance = float(caps.burst)
         self._counted_at = time.monotonic()
         self.begin(job.run_id)
 
     def begin(self, run_id: str) -> None:
-        """Count anew, for this run; without one everything is refused and nothing is recorded."""
-        self.run_id = self._recorded_as = run_id
-        self._requests = self._refused = self._others = self._browsers_own = self._messages = 0
+        """Start new counts for this run; with an empty id everything is refused and nothing is recorded."""
+        self.run_id = self._recorded_run_id = run_id
+        self._requests = self._refused = self._not_refused = self._browsers_own = self._messages = 0
         self._counts = RequestCounts()
         self._sent = self._received = self._files = 0
 
     def end(self) -> None:
-        """Refuse everything from now on; what is under way is still recorded as this run's."""
+        """Refuse everything from now on; requests under way are still recorded for this run."""
         self.run_id = ""
 
     @property
     def ends_tls(self) -> bool:
-        """Return whether TLS ends at the broker, because it enforces methods or puts secrets in."""
-        return any(grant.methods or grant.secrets or self._in_a_test for grant in self.hosts)
+        """Return whether TLS ends at the broker, because it enforces methods or inserts secrets."""
+        return any(grant.methods or grant.secrets or self._in_test for grant in self.hosts)
 
     def grant(self, host: str, port: int) -> HostGrant:
         """Return the grant for a host. Raise Refused."""
@@ -172,11 +172,11 @@ class RunGrants:
             raise Refused(403, "nothing is granted while no call runs")
         self._requests += 1
         now = time.monotonic()
-        self._free += (now - self._counted_at) * self.caps.per_second
-        self._free = min(self._free, float(self.caps.burst)) - 1
+        self._allowance += (now - self._counted_at) * self.caps.per_second
+        self._allowance = min(self._allowance, float(self.caps.burst)) - 1
         self._counted_at = now
-        if self._free < 0:
-            await asyncio.sleep(-self._free / self.caps.per_second)
+        if self._allowance < 0:
+            await asyncio.sleep(-self._allowance / self.caps.per_second)
         if self._requests > self.caps.requests:
             raise Refused(429, f"a run may make {self.caps.requests} requests")
 
@@ -207,38 +207,38 @@ class RunGrants:
         if answered.outcome == "refused":
             if self.capabilities.browser and _BROWSERS_OWN.match(answered.request):
                 self._browsers_own += 1
-                if self._browsers_own <= _BROWSERS_OWN_MOST:
+                if self._browsers_own <= _MOST_BROWSERS_OWN:
                     return
             self._refused += 1
-            counted_only = self._refused > self.caps.recorded_refusals
+            only_counted = self._refused > self.caps.recorded_refusals
         else:
-            self._others += 1
-            counted_only = self.capabilities.browser and self._others > self.caps.recorded_of_browser
-        if counted_only:
+            self._not_refused += 1
+            only_counted = self.capabilities.browser and self._not_refused > self.caps.recorded_of_browser
+        if only_counted:
             self._counts.add(answered)
         else:
-            await finished(self._tell(answered))  # recorded even if the run has ended meanwhile
+            await finished(self._record_event(answered))  # recorded even if the run has ended meanwhile
 
     async def record_message(self, message: PageLogged) -> None:
-        """Record a page's message, or several that are only counted; one by one only up to a cap."""
+        """Record a page's message, or a number of messages; one by one only up to a cap."""
         if not message.call_id:
             return
         self._messages += message.more or 1
         if self._messages <= self.caps.recorded_messages and not message.more:
-            await finished(self._tell(message))
+            await finished(self._record_event(message))
 
     async def record_rest(self) -> None:
         """Record how many requests, and how many messages of pages, were not recorded one by one."""
         unrecorded, self._messages = self._messages - self.caps.recorded_messages, 0
         if unrecorded > 0:
             await finished(
-                self._tell(
-                    PageLogged(call_id=CallId(self._recorded_as), level="info", text="", more=unrecorded)
+                self._record_event(
+                    PageLogged(call_id=CallId(self._recorded_run_id), level="info", text="", more=unrecorded)
                 )
             )
         counts, self._counts = self._counts, RequestCounts()
         for event in counts.events():
-            await finished(self._tell(event))
+            await finished(self._record_event(event))
 
     def answered(self, request: str) -> Entry:
         """Return the entry for a request that has begun."""
@@ -257,18 +257,18 @@ class Entry:
         self.sent = self.received = 0
         self.status = 0
         self.unrecorded = False
-        """True for what the launcher of the browser tells: that is recorded as the page's messages."""
+        """True for a request of the browser's launcher, which is recorded as messages of the page."""
         self.tunnel = False
         """True for a connection that either side may end at any time."""
 
-    def done(self, why: Refused | None = None) -> BrokerAnswered:
-        """Return the event of its end."""
-        outcome: Outcome = "served" if why is None else "failed" if why.failed else "refused"
+    def done(self, refusal: Refused | None = None) -> BrokerAnswered:
+        """Return the event that records its end."""
+        outcome: Outcome = "served" if refusal is None else "failed" if refusal.failed else "refused"
         return BrokerAnswered(
             call_id=CallId(self._call_id),
             request=str(one_line(self.request, 400)),
             outcome=outcome,
-            reason=str(one_line(why.reason, 300)) if why else "",
+            reason=str(one_line(refusal.reason, 300)) if refusal else "",
             status=self.status,
             address=self.address,
             secrets=tuple(sorted(self.secrets)),

@@ -15,8 +15,8 @@ from alita_tui.spine.text import one_line
 
 _DRAINED = 1 << 20
 Headers = list[tuple[bytes, bytes]]
-_OWN = frozenset({b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"transfer-encoding"})
-"""Headers of one connection, never passed on (RFC 9110, 7.6.1), and neither is any of a proxy's."""
+_HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"transfer-encoding"})
+"""Headers for a single connection, never forwarded (RFC 9110, 7.6.1); those of a proxy are not forwarded either."""
 
 
 class HttpConnection:
@@ -24,7 +24,7 @@ class HttpConnection:
 
     def __init__(self, pipe: Pipe, head_bytes: int, *, server: bool = True) -> None:
         self.pipe = pipe
-        self._held = b""
+        self._pending = b""
         self.http = h11.Connection(h11.SERVER if server else h11.CLIENT, max_incomplete_event_size=head_bytes)
 
     async def next(self) -> Any:
@@ -38,27 +38,27 @@ class HttpConnection:
             self.http.receive_data(await self.pipe.read())
 
     async def send(self, event: h11.Event, *, hold: bool = False) -> None:
-        """Write an event; `hold` keeps it back to be written together with the next one."""
-        self._held += self.http.send(event) or b""
-        if self._held and not hold:
-            data, self._held = self._held, b""
+        """Write an event; with `hold` it is written together with the next one."""
+        self._pending += self.http.send(event) or b""
+        if self._pending and not hold:
+            data, self._pending = self._pending, b""
             await self.pipe.write(data)
 
-    async def body(self, most: int = sys.maxsize) -> AsyncIterator[bytes]:
-        """Yield the body in pieces. Raise h11.RemoteProtocolError where it breaks off, Refused past `most` bytes."""
+    async def body(self, max_bytes: int = sys.maxsize) -> AsyncIterator[bytes]:
+        """Yield the body in pieces. Raise h11.RemoteProtocolError where it breaks off, Refused past `max_bytes`."""
         count = 0
         while True:
             event = await self.next()
             if not isinstance(event, h11.Data):
                 return
             count += len(event.data)
-            if count > most:
-                raise Refused(413, f"the body may have {most} bytes")
+            if count > max_bytes:
+                raise Refused(413, f"the body may have {max_bytes} bytes")
             yield bytes(event.data)
 
-    async def whole(self, most: int) -> bytes:
-        """Return the whole body. Raise Refused for one longer than `most`."""
-        return b"".join([piece async for piece in self.body(most)])
+    async def whole_body(self, max_bytes: int) -> bytes:
+        """Return the whole body. Raise Refused past `max_bytes`."""
+        return b"".join([piece async for piece in self.body(max_bytes)])
 
     async def respond(self, status: int, content: bytes, kind: str, *, reason: str = "") -> None:
         """Send a whole response of the broker's own."""
@@ -70,23 +70,23 @@ class HttpConnection:
         await self.send(h11.Data(data=content), hold=True)
         await self.send(h11.EndOfMessage())
 
-    async def refuse(self, why: Refused) -> None:
+    async def refuse(self, refusal: Refused) -> None:
         """Send the reason for a refusal, unless a response has begun."""
         if self.http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            text = f"alita: {why.reason}\n".encode()
-            await self.respond(why.status, text, "text/plain", reason=str(one_line(why.reason, 200)))
+            text = f"alita: {refusal.reason}\n".encode()
+            await self.respond(refusal.status, text, "text/plain", reason=str(one_line(refusal.reason, 200)))
             await self._drain()
 
     async def _drain(self) -> None:
-        """Read on for a while: closing a connection with unread bytes would lose the response."""
-        rest = _DRAINED
-        while rest > 0 and self.http.their_state is h11.SEND_BODY:
+        """Read up to 1 MB more: closing a connection with unread bytes would lose the response."""
+        remaining = _DRAINED
+        while remaining > 0 and self.http.their_state is h11.SEND_BODY:
             if self.http.they_are_waiting_for_100_continue:
                 return
             event = await self.next()
             if not isinstance(event, h11.Data):
                 return
-            rest -= len(event.data)
+            remaining -= len(event.data)
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -95,19 +95,19 @@ def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     Where the body is chunked, Content-Length is dropped (RFC 9112, 6.1): with both, two programs could see
     two different messages.
     """
-    listed = list(headers)
-    by_pieces = any(name.lower() == b"transfer-encoding" for name, _ in listed)
-    named = {
+    all_headers = list(headers)
+    chunked = any(name.lower() == b"transfer-encoding" for name, _ in all_headers)
+    connection_tokens = {
         token.strip().lower()
-        for name, value in listed
+        for name, value in all_headers
         if name.lower() == b"connection"
         for token in value.split(b",")
     }
     return [
         (name, value)
-        for name, value in listed
-        if (low := name.lower()) not in _OWN
-        and low not in named
-        and not low.startswith(b"proxy-")
-        and not (by_pieces and low == b"content-length")
+        for name, value in all_headers
+        if (lower_name := name.lower()) not in _HOP_BY_HOP
+        and lower_name not in connection_tokens
+        and not lower_name.startswith(b"proxy-")
+        and not (chunked and lower_name == b"content-length")
     ]

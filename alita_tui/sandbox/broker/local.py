@@ -28,7 +28,7 @@ from alita_tui.spine.ports.sandbox import ToolCaller
 from alita_tui.spine.text import one_line
 
 _SYSTEM = "You work for a small program. Do exactly what it asks and write nothing else."
-Longer = Callable[[float], Awaitable[None]]
+ExtendLimit = Callable[[float], Awaitable[None]]
 """Extends the run's wall limit by so many seconds, or shortens it where negative."""
 T = TypeVar("T")
 
@@ -41,22 +41,22 @@ class LocalEndpoints:
         grants: RunGrants,
         workspace: Workspace | None,
         models: Asker | None,
-        longer: Longer,
+        extend_limit: ExtendLimit,
         tools: ToolCaller | None = None,
     ) -> None:
         self._grants = grants
         self._workspace = workspace
         self._models = models
-        self._longer = longer
+        self._extend_limit = extend_limit
         self._tools = tools
         self._waiting = 0
-        """Calls of models and tools under way; the run's clock is stopped while there are any."""
-        self._until = 0.0
-        """Until when the clock is stopped."""
+        """Number of calls of models and tools under way; the run's clock is stopped while there are any."""
+        self._stopped_until = 0.0
+        """Time of the event loop until which the clock is stopped."""
 
     async def answer(self, connection: HttpConnection, method: str, path: str, entry: Entry) -> None:
         """Answer one request. Raise Refused."""
-        if self._grants.capabilities.browser and not self._own(path):
+        if self._grants.capabilities.browser and not self._is_secret_path(path):
             raise Refused(403, "a run with a browser reaches hosts alone: any page could ask for this")
         if path.startswith(FILES):
             await self._file(connection, method, unquote(path[7:], errors="surrogateescape"), entry)
@@ -67,21 +67,21 @@ class LocalEndpoints:
         else:
             await self._tool(connection, unquote(path.removeprefix(TOOLS), errors="replace"), entry)
 
-    def _own(self, path: str) -> bool:
+    def _is_secret_path(self, path: str) -> bool:
         """Return whether no web page can know this path."""
         return False
 
     async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
         granted, caps = self._grants.capabilities.workspace, self._grants.caps
-        needed = {"GET": ("read", "write"), "HEAD": ("read", "write"), "PUT": ("write",)}.get(method)
-        if needed is None:
+        sufficient = {"GET": ("read", "write"), "HEAD": ("read", "write"), "PUT": ("write",)}.get(method)
+        if sufficient is None:
             raise Refused(405, "files are read with GET and written with PUT")
-        if granted not in needed:
+        if granted not in sufficient:
             raise Refused(403, f"the workspace is not granted to {'write' if method == 'PUT' else 'read'}")
         if self._workspace is None:
             raise Refused(503, "there is no workspace here", failed=True)
         if method == "PUT":
-            data = await connection.whole(caps.file_bytes)
+            data = await connection.whole_body(caps.file_bytes)
             self._grants.moved(len(data))
             entry.received = len(data)
             entry.status = 201 if await asyncio.to_thread(self._workspace.write, name, data) else 200
@@ -94,7 +94,7 @@ class LocalEndpoints:
                 json.dumps(await asyncio.to_thread(self._workspace.names)).encode(),
                 "application/json",
             )
-        await _read_over(connection)
+        await _discard_body(connection)
         self._grants.moved(len(data))
         entry.status, entry.sent = 200, len(data)
         await connection.respond(200, data if method == "GET" else b"", kind)
@@ -103,7 +103,7 @@ class LocalEndpoints:
         grants, caps = self._grants, self._grants.caps
         if not grants.capabilities.model_calls:
             raise Refused(403, "no model call is granted")
-        request = asked_of(await connection.whole(caps.prompt_bytes), caps.model_tokens)
+        request = model_request(await connection.whole_body(caps.prompt_bytes), caps.model_tokens)
         if self._models is None:
             raise Refused(503, "no model can be asked here", failed=True)
         if grants.model_calls >= grants.capabilities.model_calls:
@@ -116,7 +116,7 @@ class LocalEndpoints:
         await connection.respond(200, answer, "application/json")
 
     async def _tool(self, connection: HttpConnection, name: str, entry: Entry) -> None:
-        """Have another tool run, in a container of its own, and answer its result."""
+        """Run another tool in a container of its own, and respond with its result."""
         arguments = await self._arguments(connection, name)
         if self._tools is None:
             raise Refused(503, "no tool can be called here", failed=True)
@@ -131,7 +131,7 @@ class LocalEndpoints:
         if name not in named_tools(self._grants.capabilities):
             raise Refused(403, f"the tool {one_line(name, 80)} is not granted")
         try:
-            arguments = parse(await connection.whole(self._grants.caps.tool_bytes) or b"{}")
+            arguments = parse(await connection.whole_body(self._grants.caps.tool_bytes) or b"{}")
         except ValueError as error:
             raise Refused(400, f"the body is no JSON: {error}") from error
         if not isinstance(arguments, dict):
@@ -141,55 +141,62 @@ class LocalEndpoints:
     async def _within(self, work: Callable[[], Awaitable[T]], seconds: float) -> T:
         """Await a call and return its result; the run's clock is stopped meanwhile. Raise Refused."""
         await self._stop_clock(seconds)
-        why: Refused | None = None
+        refusal: Refused | None = None
         try:
             async with asyncio.timeout(seconds):
                 answer = await work()
         except BudgetExceeded as error:
-            why = Refused(402, error.message)
+            refusal = Refused(402, error.message)
         except (ModelError, RequirementsError) as error:
-            why = Refused(502, error.message, failed=True)
+            refusal = Refused(502, error.message, failed=True)
         except CallRefused as error:
-            why = Refused(error.status, error.message, failed=error.failed)
+            refusal = Refused(error.status, error.message, failed=error.failed)
         except SandboxUnavailable as error:
             # This run has begun, so it is not repeated elsewhere because another one could not begin.
             raise EngineLost(error.message, hint=error.hint) from error
         except TimeoutError:
-            why = Refused(504, f"no reply within {seconds:g} s", failed=True)
+            refusal = Refused(504, f"no reply within {seconds:g} s", failed=True)
         finally:
-            back = self._start_clock()
-        if back:
-            await self._longer(-back)
-        if why is not None:
-            raise why
+            unused_seconds = self._start_clock()
+        if unused_seconds:
+            await self._extend_limit(-unused_seconds)
+        if refusal is not None:
+            raise refusal
         return answer
 
     async def _stop_clock(self, seconds: float) -> None:
-        """Stop the clock for these seconds from now, unless it is stopped longer already."""
+        """Stop the clock for `seconds` from now, unless it is stopped for longer already."""
         now = asyncio.get_running_loop().time()
-        more = now + seconds - (max(self._until, now) if self._waiting else now)
+        extension = now + seconds - (max(self._stopped_until, now) if self._waiting else now)
         self._waiting += 1
-        self._until = max(self._until, now + seconds)
-        if more > 0:
-            await self._longer(more)
+        self._stopped_until = max(self._stopped_until, now + seconds)
+        if extension > 0:
+            await self._extend_limit(extension)
 
     def _start_clock(self) -> float:
-        """Record the end of a call; return the seconds that no other call needs any more."""
+        """Count the end of a call; return the seconds of the extension that no call needs any more."""
         self._waiting -= 1
         if self._waiting:
             return 0.0
-        back, self._until = max(self._until - asyncio.get_running_loop().time(), 0.0), 0.0
-        return back
+        unused_seconds, self._stopped_until = (
+            max(self._stopped_until - asyncio.get_running_loop().time(), 0.0),
+            0.0,
+        )
+        return unused_seconds
 
 
-def asked_of(body: bytes, most: int) -> ModelRequest:
+def model_request(body: bytes, most_tokens: int) -> ModelRequest:
     """Return the model request that a body asks for. Raise Refused."""
     try:
         parsed = parse(body)
     except ValueError as error:
         raise Refused(400, f"the body is no JSON: {error}") from error
     fields = parsed if isinstance(parsed, dict) else {}
-    prompt, system, tokens = fields.get("prompt"), fields.get("system", ""), fields.get("max_tokens", most)
+    prompt, system, tokens = (
+        fields.get("prompt"),
+        fields.get("system", ""),
+        fields.get("max_tokens", most_tokens),
+    )
     if not isinstance(prompt, str) or not prompt.strip() or not isinstance(system, str):
         raise Refused(400, 'the body is {"prompt": TEXT, "system": TEXT, "max_tokens": NUMBER}')
     if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
@@ -198,10 +205,10 @@ def asked_of(body: bytes, most: int) -> ModelRequest:
         role="summariser",
         system=system or _SYSTEM,
         messages=(Message(role="user", text=prompt),),
-        max_tokens=min(tokens, most),
+        max_tokens=min(tokens, most_tokens),
     )
 
 
-async def _read_over(connection: HttpConnection) -> None:
-    """Read and drop the body of a request that has no use for one."""
-    await connection.whole(1 << 16)
+async def _discard_body(connection: HttpConnection) -> None:
+    """Read and discard the body of a request that needs none."""
+    await connection.whole_body(1 << 16)

@@ -21,7 +21,7 @@ from alita_tui.sandbox.broker.streams import Pipe
 from alita_tui.sandbox.broker.tls import TlsPipe
 from alita_tui.spine.grants import HostGrant
 
-_TRIES = 3
+_MOST_ADDRESSES = 3
 _PIECE = 1 << 16
 
 
@@ -78,22 +78,22 @@ class HostConnection:
         self.pipe = pipe
         """The counted connection, or TLS on top of it."""
         self.private = private
-        """True where nobody on the way can read it: TLS, or a host on this machine."""
+        """True where nobody in between can read it: with TLS, or to a host on this machine."""
         self.prefix = prefix
-        """What goes before a request's path: a proxy gets the whole URL."""
+        """Text before a request's path: a proxy gets the whole URL."""
         self.headers = headers or []
         """Headers to add to a request, for a proxy."""
 
 
 @asynccontextmanager
 async def connected_to(
-    grants: RunGrants, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, through: bool = False
+    grants: RunGrants, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, opaque: bool = False
 ) -> AsyncIterator[HostConnection]:
-    """Connect to a granted host; `through` for bytes that nobody here reads. Raise Refused."""
-    proxy = grants.proxies.of("https" if tls or through else "http", grant.host)
-    addresses = (await grants.pinned(grant, proxied=bool(proxy)))[:_TRIES]
+    """Connect to a granted host; `opaque` for a tunnel whose bytes nobody here reads. Raise Refused."""
+    proxy = grants.proxies.of("https" if tls or opaque else "http", grant.host)
+    addresses = (await grants.pinned(grant, proxied=bool(proxy)))[:_MOST_ADDRESSES]
     problem = "there is no address"
-    targets = [_place(proxy)] if proxy else [(address, grant.port) for address in addresses]
+    targets = [_host_and_port(proxy)] if proxy else [(address, grant.port) for address in addresses]
     for host, port in targets:
         try:
             async with asyncio.timeout(grants.caps.connect_seconds):
@@ -105,7 +105,7 @@ async def connected_to(
                 )
                 wire = CountedConnection(reader, writer, grants, entry)
                 if proxy:
-                    connection = await _by_proxy(wire, grant, proxy, tls, through=through)
+                    connection = await _through_proxy(wire, grant, proxy, tls, opaque=opaque)
                 else:
                     connection = HostConnection(
                         wire, wire, private=tls is not None or ip_address(host).is_loopback
@@ -126,16 +126,24 @@ async def connected_to(
     raise Refused(502, f"{grant.where} cannot be reached: {problem}", failed=True)
 
 
-async def _by_proxy(
-    wire: CountedConnection, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, through: bool
+async def _through_proxy(
+    wire: CountedConnection, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, opaque: bool
 ) -> HostConnection:
     """Connect through the proxy; close the connection where it refuses. Raise OSError, EOFError, ValueError."""
-    own = _credentials(proxy)
-    if not tls and not through:
-        return HostConnection(wire, wire, private=False, prefix=f"http://{grant.where}".encode(), headers=own)
+    proxy_headers = _credentials(proxy)
+    if not tls and not opaque:
+        return HostConnection(
+            wire, wire, private=False, prefix=f"http://{grant.where}".encode(), headers=proxy_headers
+        )
     try:
-        where = grant.where.encode()
-        lines = [b"CONNECT " + where + b" HTTP/1.1", b"Host: " + where, *map(b": ".join, own), b"", b""]
+        authority = grant.where.encode()
+        lines = [
+            b"CONNECT " + authority + b" HTTP/1.1",
+            b"Host: " + authority,
+            *map(b": ".join, proxy_headers),
+            b"",
+            b"",
+        ]
         await wire.write(b"\r\n".join(lines))
         status = re.match(rb"HTTP/1\.[01] (\d{3})", await wire.head())
         if status is None or not status[1].startswith(b"2"):
@@ -150,7 +158,7 @@ async def _by_proxy(
         raise
 
 
-def _place(proxy: str) -> tuple[str, int]:
+def _host_and_port(proxy: str) -> tuple[str, int]:
     """Return host and port of a proxy. Raise Refused."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     try:
@@ -163,9 +171,9 @@ def _place(proxy: str) -> tuple[str, int]:
 
 
 def _credentials(proxy: str) -> Headers:
-    """Return the header with our credentials for a proxy, if its URL holds any (RFC 9110, 11.7.2)."""
+    """Return the header with the credentials for a proxy, if its URL holds any (RFC 9110, 11.7.2)."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     if parts.username is None:
         return []
-    plain = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-    return [(b"Proxy-Authorization", b"Basic " + base64.b64encode(plain))]
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return [(b"Proxy-Authorization", b"Basic " + base64.b64encode(credentials))]

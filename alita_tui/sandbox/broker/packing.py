@@ -1,4 +1,4 @@
-"""Looks into compressed data, so that no secret passes unseen."""
+"""Unpacks compressed data, so that secrets in it are found."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-_MOST = 64 << 20
-"""Most bytes that are unpacked; anything larger is not passed on."""
+_MOST_BYTES = 64 << 20
+"""Most bytes that are unpacked; larger data is not passed on."""
 _PIECE = 1 << 16
-_DEEP = 3
-"""How many layers of compression are looked through."""
+_MOST_LAYERS = 3
+"""How many layers of compression are unpacked."""
 _GZIP, _BZIP, _XZ, _ZIP = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\x00", b"PK\x03\x04"
 _UNREAD = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x9d", b"\x1f\xa0")
-"""Zstandard, LZ4, 7-Zip, RAR, compress: formats that nothing here can read."""
+"""Zstandard, LZ4, 7-Zip, RAR, compress: formats that cannot be unpacked here."""
 
 
 class _Unpacker(Protocol):
@@ -29,9 +29,9 @@ def packed(head: bytes) -> bool:
     return head.startswith((_GZIP, _BZIP, _XZ, _ZIP, *_UNREAD)) or _is_zlib(head)
 
 
-def unpacked(data: bytes, deep: int = 0) -> Iterator[bytes]:
-    """Yield the content, and the content of what is compressed in it. Raise ValueError where it cannot be read."""
-    if data.startswith(_UNREAD) or deep > _DEEP:
+def unpacked(data: bytes, depth: int = 0) -> Iterator[bytes]:
+    """Yield the content, and the content of compressed parts of it. Raise ValueError where it cannot be read."""
+    if data.startswith(_UNREAD) or depth > _MOST_LAYERS:
         raise ValueError("it is packed in a way that cannot be looked into")
     if data.startswith(_ZIP):
         parts = _zipped(data)
@@ -40,7 +40,7 @@ def unpacked(data: bytes, deep: int = 0) -> Iterator[bytes]:
     for part in parts:
         yield part
         if packed(part):
-            yield from unpacked(part, deep + 1)
+            yield from unpacked(part, depth + 1)
 
 
 def _is_zlib(head: bytes) -> bool:
@@ -52,35 +52,35 @@ def _zlib() -> _Unpacker:
 
 
 def _inflated(data: bytes) -> bytes:
-    makes: Callable[[], _Unpacker]
+    new_unpacker: Callable[[], _Unpacker]
     if data.startswith(_BZIP):
-        makes = bz2.BZ2Decompressor
+        new_unpacker = bz2.BZ2Decompressor
     elif data.startswith(_XZ):
-        makes = lzma.LZMADecompressor
+        new_unpacker = lzma.LZMADecompressor
     else:
-        makes = _zlib
-    unpacked = bytearray()
+        new_unpacker = _zlib
+    content = bytearray()
     rest = data
     try:
         while rest:  # several may follow one another
-            unpacker = makes()
-            unpacked += unpacker.decompress(rest, _MOST + 1 - len(unpacked))
-            if len(unpacked) > _MOST:
+            unpacker = new_unpacker()
+            content += unpacker.decompress(rest, _MOST_BYTES + 1 - len(content))
+            if len(content) > _MOST_BYTES:
                 raise ValueError("it is too long when unpacked")
-            before, rest = rest, getattr(unpacker, "unused_data", b"")
-            if len(rest) >= len(before):
+            previous, rest = rest, getattr(unpacker, "unused_data", b"")
+            if len(rest) >= len(previous):
                 break
     except (zlib.error, OSError, EOFError, lzma.LZMAError):
         pass  # nobody can read more of it than this
-    return bytes(unpacked)
+    return bytes(content)
 
 
 def _zipped(data: bytes) -> Iterator[bytes]:
-    remaining = _MOST
+    remaining = _MOST_BYTES
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as whole:
-            for name in whole.namelist():
-                with whole.open(name) as file:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in archive.namelist():
+                with archive.open(name) as file:
                     part = file.read(remaining + 1)
                 remaining -= len(part)
                 if remaining < 0:

@@ -1,7 +1,7 @@
-"""What pages in a run's browser write to their consoles: the browser's launcher sends it here, line by line.
+"""Records what pages in a run's browser write to their consoles; the browser's launcher sends it here.
 
-Only a request that a page cannot make without asking first is taken (JSON, for which Chromium asks with OPTIONS and
-is refused). The code of the tool could send such a request: it is recorded as the words of a page, which nobody trusts.
+Only requests with JSON are accepted: for those a page needs a preflight request with OPTIONS, which is refused. The
+tool's code could send such a request, so its content is recorded as the words of a page, which nobody trusts.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _MOST_COUNTED = 1_000_000_000
 _LEVELS = frozenset(get_args(PageLevel))
 
 
-def tells(request: h11.Request, grants: RunGrants, inside: HostGrant | None) -> bool:
-    """Return whether the launcher of a granted browser tells what pages wrote."""
-    if inside is not None or not grants.capabilities.browser or request.method != b"POST":
+def is_from_launcher(request: h11.Request, grants: RunGrants, tls_host: HostGrant | None) -> bool:
+    """Return whether the launcher of a granted browser sends what pages wrote."""
+    if tls_host is not None or not grants.capabilities.browser or request.method != b"POST":
         return False
-    kinds = [value for name, value in request.headers if name.lower() == b"content-type"]
-    return request.target == PAGE.encode() and kinds == [b"application/json"]
+    content_types = [value for name, value in request.headers if name.lower() == b"content-type"]
+    return request.target == PAGE.encode() and content_types == [b"application/json"]
 
 
-async def take(connection: HttpConnection, grants: RunGrants, entry: Entry) -> None:
+async def record_messages(connection: HttpConnection, grants: RunGrants, entry: Entry) -> None:
     """Record the messages of one request. Raise Refused, and AlitaError where they cannot be recorded."""
     try:
-        messages = parse(await connection.whole(_MOST_BYTES))
+        messages = parse(await connection.whole_body(_MOST_BYTES))
     except ValueError as error:
         raise Refused(400, f"the body is no JSON: {error}") from error
     if not isinstance(messages, list):
@@ -49,11 +49,13 @@ async def take(connection: HttpConnection, grants: RunGrants, entry: Entry) -> N
 
 
 def _message(grants: RunGrants, message: dict[str, object]) -> PageLogged:
-    level, more = message.get("level"), message.get("more")
+    level, count = message.get("level"), message.get("more")
     return PageLogged(
         call_id=CallId(grants.run_id),
         level=cast(PageLevel, level) if level in _LEVELS else "info",
         text=str(one_line(str(message.get("text", ""))[: 4 * _MOST_CHARS], _MOST_CHARS)),
         source=str(one_line(str(message.get("source", ""))[:2000], 300)),
-        more=min(max(more, 0), _MOST_COUNTED) if isinstance(more, int) and not isinstance(more, bool) else 0,
+        more=min(max(count, 0), _MOST_COUNTED)
+        if isinstance(count, int) and not isinstance(count, bool)
+        else 0,
     )

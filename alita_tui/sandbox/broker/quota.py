@@ -1,4 +1,4 @@
-"""How much a workspace holds and whether a write still fits, over all runs and whoever wrote there."""
+"""The size of a workspace and whether a write still fits, over all runs and whoever wrote there."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from pathlib import Path
 
 from alita_tui.sandbox.broker.grants import Caps, Refused
 
-_COUNTED_SECONDS = 1.0
-"""Age at which a count is repeated: the person and other processes write there, too."""
+_RECOUNT_SECONDS = 1.0
+"""Age at which a count is repeated: the person and other processes write there as well."""
 
 
 class Quota:
-    """Counts what lies below one folder. Safe to use from several threads."""
+    """Counts bytes and entries below one folder. Safe to use from several threads."""
 
     def __init__(self, folder: Path, caps: Caps) -> None:
         self._folder = folder
         self._caps = caps
         self._lock = threading.Lock()
         self._bytes = self._entries = 0
-        self._counted_at = -_COUNTED_SECONDS
+        self._counted_at = -_RECOUNT_SECONDS
 
-    def take(self, grown: int, entries: int) -> None:
+    def take(self, added_bytes: int, added_entries: int) -> None:
         """Reserve bytes and entries for a write. Raise Refused where there are not enough left."""
         with self._lock:
             now = time.monotonic()
-            if now - self._counted_at >= _COUNTED_SECONDS:
+            if now - self._counted_at >= _RECOUNT_SECONDS:
                 self._bytes, self._entries = self._count()
                 self._counted_at = time.monotonic()
-            if grown > 0 and self._bytes + grown > self._caps.workspace_bytes:
+            if added_bytes > 0 and self._bytes + added_bytes > self._caps.workspace_bytes:
                 raise self._full(f"{self._caps.workspace_bytes >> 20} MB")
-            if entries > 0 and self._entries + entries > self._caps.workspace_entries:
+            if added_entries > 0 and self._entries + added_entries > self._caps.workspace_entries:
                 raise self._full(f"{self._caps.workspace_entries} files and folders")
-            self._bytes += grown
-            self._entries += entries
+            self._bytes += added_bytes
+            self._entries += added_entries
 
-    def _full(self, most: str) -> Refused:
-        return Refused(507, f"the workspace may hold {most}; remove what is not needed from {self._folder}")
+    def _full(self, limit: str) -> Refused:
+        return Refused(507, f"the workspace may hold {limit}; remove what is not needed from {self._folder}")
 
     def _count(self) -> tuple[int, int]:
-        """Return bytes and entries, links not followed; stop counting once either is too much."""
+        """Return bytes and entries, without following links; stop once either exceeds its cap."""
         size = entries = 0
-        rest = [str(self._folder)]
-        while rest:
-            with suppress(OSError), os.scandir(rest.pop()) as listing:
+        folders = [str(self._folder)]
+        while folders:
+            with suppress(OSError), os.scandir(folders.pop()) as listing:
                 for entry in listing:
                     entries += 1
                     if entry.is_dir(follow_symlinks=False):
-                        rest.append(entry.path)
+                        folders.append(entry.path)
                     else:
                         size += entry.stat(follow_symlinks=False).st_size
                     if size > self._caps.workspace_bytes or entries > self._caps.workspace_entries:

@@ -1,4 +1,4 @@
-"""The requests of a run that are not recorded one by one: counted by outcome and by what was asked."""
+"""The requests of a run that are not recorded one by one: counted by outcome and by target."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 from alita_tui.events import BrokerAnswered, BrokerOutcome, CallId, RequestCount
 from alita_tui.spine.text import counted, one_line
 
-_MOST_NAMED = 100
-"""Hosts that are named; requests to further ones are counted together: a page can make up any number of names."""
+_MOST_TARGETS = 100
+"""Targets that are named. Requests to further ones are counted together: a page can make up any number of names."""
 _OTHERS = "other hosts"
 
 
 class RequestCounts:
-    """Counts requests, and what they moved."""
+    """Counts requests, and the bytes that they sent and received."""
 
     def __init__(self) -> None:
         self._totals: dict[BrokerOutcome, BrokerAnswered] = {}
@@ -34,13 +34,13 @@ class RequestCounts:
             duration_ms=(total.duration_ms if total else 0.0) + answered.duration_ms,
         )
         counts = self._counts.setdefault(outcome, {})
-        target = asked_of(answered.request)
-        if target not in counts and len(counts) >= _MOST_NAMED:
+        target = target_of(answered.request)
+        if target not in counts and len(counts) >= _MOST_TARGETS:
             target = _OTHERS
         counts[target] = counts.get(target, 0) + 1
 
     def events(self) -> list[BrokerAnswered]:
-        """Return an event for each outcome that requests had: how many, and of which host how many."""
+        """Return an event for each outcome: how many requests had it, and how many of them each target got."""
         return [self._event(outcome) for outcome in get_args(BrokerOutcome) if outcome in self._totals]
 
     def _event(self, outcome: BrokerOutcome) -> BrokerAnswered:
@@ -59,8 +59,8 @@ class RequestCounts:
         )
 
 
-def asked_of(request: str) -> str:
-    """Return the host and port that a recorded request names; of one to the broker itself the method and endpoint."""
+def target_of(request: str) -> str:
+    """Return the host and port of a recorded request, or method and endpoint of one to the broker itself."""
     method, _, target = request.partition(" ")
     if target.startswith("/"):
         endpoint = target.partition("?")[0].split("/")[1]

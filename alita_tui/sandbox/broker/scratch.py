@@ -1,4 +1,4 @@
-"""A workspace for tests that lasts as long as one run: a draft that reads or writes files is tried on made-up ones."""
+"""A workspace for the tests of a draft that reads or writes files: it holds made-up files and lasts for one run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import msgspec
 
 from alita_tui.events import ready
 from alita_tui.sandbox.broker.files import Workspace
-from alita_tui.sandbox.broker.grants import Caps, Entry, Refused, RunGrants, Told
+from alita_tui.sandbox.broker.grants import Caps, Entry, RecordedEvent, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
-from alita_tui.sandbox.broker.local import LocalEndpoints, Longer, asked_of
+from alita_tui.sandbox.broker.local import ExtendLimit, LocalEndpoints, model_request
 from alita_tui.sandbox.broker.stand_ins import StandIns
 from alita_tui.spine.grants import FILES
 from alita_tui.spine.ports.models import Asker
@@ -37,12 +37,12 @@ _CAPS = Caps(
 
 
 class Scratch:
-    """Its folder, and how the tests' process alone fills it."""
+    """A scratch workspace; only the process of the tests fills it."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         """Blocks. A file that no workspace can have is left out."""
         self.token = urandom(16).hex()
-        """First part of the names by which the tests reach every file; the tool never learns it."""
+        """First part of the paths with which the tests reach every file; the tool never learns it."""
         self.stand_ins = StandIns()
         self._folder = Path(tempfile.mkdtemp(prefix="alita-scratch-"))
         self.workspace = Workspace(self._folder / "files", _CAPS)
@@ -65,39 +65,41 @@ class Scratch:
 
 
 class ScratchEndpoints(LocalEndpoints):
-    """Serves the tool what it asks to be granted of the scratch workspace, and the tests all of it."""
+    """Serves the tool the part of the scratch workspace that it requests as grants, and the tests all of it."""
 
-    def __init__(self, grants: RunGrants, scratch: Scratch, models: Asker | None, longer: Longer) -> None:
-        super().__init__(grants, scratch.workspace, models, longer)
+    def __init__(
+        self, grants: RunGrants, scratch: Scratch, models: Asker | None, extend_limit: ExtendLimit
+    ) -> None:
+        super().__init__(grants, scratch.workspace, models, extend_limit)
         self._scratch = scratch
 
-    def _own(self, path: str) -> bool:
+    def _is_secret_path(self, path: str) -> bool:
         return path.startswith(f"{FILES}{self._scratch.token}/")
 
     async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
-        token, _, own = name.partition("/")
+        token, _, file_name = name.partition("/")
         if token != self._scratch.token:
             return await super()._file(connection, method, name, entry)
-        data = await connection.whole(_CAPS.prompt_bytes)
-        kind, answer = "application/octet-stream", b""
-        if own == ANSWERS and method == "PUT":
+        data = await connection.whole_body(_CAPS.prompt_bytes)
+        content_type, answer = "application/octet-stream", b""
+        if file_name == ANSWERS and method == "PUT":
             self._scratch.stand_ins.set(data)
-        elif own == ANSWERS:
+        elif file_name == ANSWERS:
             answer = msgspec.json.encode(list(self._scratch.stand_ins.requests))
         elif method == "POST":
             await asyncio.to_thread(self._scratch.fill, _files(data))
         elif method == "PUT":
-            await asyncio.to_thread(self._scratch.workspace.write, own, data)
-        elif own:
-            answer = await asyncio.to_thread(self._scratch.workspace.read, own)
+            await asyncio.to_thread(self._scratch.workspace.write, file_name, data)
+        elif file_name:
+            answer = await asyncio.to_thread(self._scratch.workspace.read, file_name)
         else:
             answer = msgspec.json.encode(await asyncio.to_thread(self._scratch.workspace.names))
         entry.status = 200
-        await connection.respond(200, answer, kind)
+        await connection.respond(200, answer, content_type)
 
     async def _model(self, connection: HttpConnection, entry: Entry) -> None:
-        request = asked_of(
-            await connection.whole(self._grants.caps.prompt_bytes), self._grants.caps.model_tokens
+        request = model_request(
+            await connection.whole_body(self._grants.caps.prompt_bytes), self._grants.caps.model_tokens
         )
         if self._grants.model_calls >= self._grants.capabilities.model_calls:
             raise Refused(429, f"{self._grants.capabilities.model_calls} model calls are granted for a run")
@@ -117,7 +119,7 @@ class ScratchEndpoints(LocalEndpoints):
 
 
 def scratch_caps(caps: Caps) -> Caps:
-    """Return the caps of a run with a scratch workspace: what concerns hosts and models stays."""
+    """Return the caps of a run with a scratch workspace; those for hosts and models stay."""
     return msgspec.structs.replace(
         caps,
         **{
@@ -127,8 +129,8 @@ def scratch_caps(caps: Caps) -> Caps:
     )
 
 
-async def unrecorded(_: Told) -> None:
-    """Record nothing, because nothing of the person's is touched."""
+async def unrecorded(_: RecordedEvent) -> None:
+    """Record nothing: a test touches none of the person's data."""
 
 
 def _files(data: bytes) -> dict[str, bytes]:

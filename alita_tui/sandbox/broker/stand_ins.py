@@ -1,4 +1,4 @@
-"""Canned answers of hosts, models and other tools, by which a draft is tested without the real ones."""
+"""Canned answers of hosts, models and other tools, with which a draft is tested without the real ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 500
 """Requests that are remembered for the tests."""
 _LARGEST = 4 << 20
 _FRAMING = ("content-length", "transfer-encoding", "connection")
-"""Headers that are the broker's to send."""
+"""Headers that the broker sets itself."""
 
 
 class CannedAnswer(Value, frozen=True):
@@ -49,7 +49,7 @@ class Canned(Value, frozen=True):
     """All answers of hosts, models and tools in a test."""
 
     answers: dict[str, CannedAnswer] = {}
-    """By `METHOD URL`, or by that without the query, for any."""
+    """By `METHOD URL`, or by that without the query for any query."""
     replies: tuple[str, ...] = ()
     """Of models, in order."""
     tools: dict[str, CannedResult] = {}
@@ -57,7 +57,7 @@ class Canned(Value, frozen=True):
 
 
 class RecordedRequest(Value, frozen=True):
-    """A request as its host would have got it, secrets in place."""
+    """A request as its host would have received it, with the values of secrets."""
 
     method: str
     url: str
@@ -75,7 +75,7 @@ class StandIns:
         self.requests: deque[RecordedRequest] = deque(maxlen=_MOST)
 
     def set(self, data: bytes) -> None:
-        """Take new answers from the tests' process and forget the requests so far. Raise Refused."""
+        """Set the answers that the tests' process sent, and forget the requests so far. Raise Refused."""
         try:
             self._canned = msgspec.json.decode(data, type=ready(Canned))
         except (msgspec.DecodeError, RecursionError) as error:
@@ -91,11 +91,11 @@ class StandIns:
         raise Refused(502, f"the tests have no answer to {method} {url}", failed=True)
 
     def result(self, name: str, arguments: Json) -> Json:
-        """Return the result of a call of a tool. Raise Refused if the tests gave none, or let it fail."""
-        written = json.dumps(arguments, sort_keys=True)
-        body = base64.b64encode(written.encode()).decode()
+        """Return the result of a call of a tool. Raise Refused if the tests gave none, or made it fail."""
+        arguments_json = json.dumps(arguments, sort_keys=True)
+        body = base64.b64encode(arguments_json.encode()).decode()
         self.requests.append(RecordedRequest(method="POST", url=f"{TOOLS}{name}", headers={}, body=body))
-        for key in (f"{name} {written}", name):
+        for key in (f"{name} {arguments_json}", name):
             if canned := self._canned.tools.get(key):
                 if canned.error:
                     raise Refused(502, f"{name} failed: {canned.error}", failed=True)
@@ -104,7 +104,7 @@ class StandIns:
 
 
 class StandInServer(RequestServer):
-    """Serves the hosts of a run out of the tests' answers; nothing is ever connected to."""
+    """Answers for the hosts of a run with the tests' answers; no connection is ever made."""
 
     def __init__(
         self,
@@ -134,26 +134,30 @@ class StandInServer(RequestServer):
         keyring = RequestSecrets(self._grants, grant, entry)
         target = keyring.into_target(path_of(request.target)).decode("latin-1")
         headers = keyring.into_headers(list(request.headers))
-        headers, filled = await keyring.into_body(headers, connection.body(_LARGEST))
-        body = b"".join([piece async for piece in filled])
+        headers, pieces = await keyring.into_body(headers, connection.body(_LARGEST))
+        body = b"".join([piece async for piece in pieces])
         if entry.secrets and tls is None:
             raise Refused(403, f"{grant.where} would get a secret without TLS")
-        usual = grant.port == (443 if tls else 80)
-        url = f"{'https' if tls else 'http'}://{grant.host if usual else grant.where}{target}"
-        named = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        default_port = grant.port == (443 if tls else 80)
+        url = f"{'https' if tls else 'http'}://{grant.host if default_port else grant.where}{target}"
+        header_texts = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
         self._canned.requests.append(
-            RecordedRequest(method=method, url=url, headers=named, body=base64.b64encode(body).decode())
+            RecordedRequest(
+                method=method, url=url, headers=header_texts, body=base64.b64encode(body).decode()
+            )
         )
         canned = self._canned.answer(method, url)
         try:
             content = base64.b64decode(canned.body, validate=True)
             if method == "HEAD" or canned.status in (204, 304):
                 content = b""
-            own = [(name, value) for name, value in canned.headers.items() if name.lower() not in _FRAMING]
-            head = h11.Response(
-                status_code=canned.status, headers=[*own, ("Content-Length", str(len(content)))]
+            own_headers = [
+                (name, value) for name, value in canned.headers.items() if name.lower() not in _FRAMING
+            ]
+            response = h11.Response(
+                status_code=canned.status, headers=[*own_headers, ("Content-Length", str(len(content)))]
             )
-            await connection.send(head, hold=True)
+            await connection.send(response, hold=True)
             await connection.send(h11.Data(data=content), hold=True)
             await connection.send(h11.EndOfMessage())
         except (binascii.Error, h11.LocalProtocolError, UnicodeEncodeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""The host's end of the tool's connections, which the warden carries over its channel.
+"""The host's end of the tool's connections, which the warden forwards over its channel.
 
-Frames and window are those of `warden/relay.py`. Whoever reads the channel hands frames over without waiting;
-the window bounds what can pile up.
+Frames and window are those of `warden/relay.py`. The reader of the channel passes frames on without waiting; the
+window limits how much can accumulate.
 """
 
 from __future__ import annotations
@@ -40,57 +40,57 @@ class Stream:
     def __init__(self, number: int, send: Send) -> None:
         self._number = number
         self._send = send
-        self._came = bytearray()
+        self._received = bytearray()
         self._unreported = 0
-        self._over = False
-        self._news = asyncio.Event()
+        self._input_ended = False
+        self._changed = asyncio.Event()
         self._credit = WINDOW
-        self._taken = asyncio.Event()
-        self._said_all = False
+        self._credit_added = asyncio.Event()
+        self._output_ended = False
 
     async def read(self) -> bytes:
         """Return some bytes; none at the end."""
-        while not self._came and not self._over:
-            self._news.clear()
-            await self._news.wait()
-        data = bytes(self._came)
-        self._came.clear()
+        while not self._received and not self._input_ended:
+            self._changed.clear()
+            await self._changed.wait()
+        data = bytes(self._received)
+        self._received.clear()
         self._unreported += len(data)
         if self._unreported >= REPORTED:
-            taken, self._unreported = self._unreported, 0
-            await self._send_frame(b"K", struct.pack(">I", taken))
+            consumed, self._unreported = self._unreported, 0
+            await self._send_frame(b"K", struct.pack(">I", consumed))
         return data
 
     async def write(self, data: bytes) -> None:
         """Write, waiting until the bytes are taken."""
-        rest = memoryview(data)
-        while rest:
+        remaining = memoryview(data)
+        while remaining:
             while not self._credit:
-                self._taken.clear()
-                await self._taken.wait()
-            piece = rest[: min(PIECE, self._credit)]
-            rest = rest[len(piece) :]
+                self._credit_added.clear()
+                await self._credit_added.wait()
+            piece = remaining[: min(PIECE, self._credit)]
+            remaining = remaining[len(piece) :]
             self._credit -= len(piece)
             await self._send_frame(b"N", bytes(piece))
 
     async def end(self) -> None:
-        """Tell the tool that no more will come."""
-        if not self._said_all:
-            self._said_all = True
+        """Signal the end of the data to the tool."""
+        if not self._output_ended:
+            self._output_ended = True
             await self._send_frame(b"X", b"")
 
     def take(self, kind: bytes, data: bytes) -> None:
         """Handle a frame of the warden. Raise Violation."""
         if kind == b"N":
-            self._came += data
-            if len(self._came) > WINDOW or self._over:
+            self._received += data
+            if len(self._received) > WINDOW or self._input_ended:
                 raise Violation("The warden sent more than was asked for.")
         elif kind == b"X":
-            self._over = True
+            self._input_ended = True
         elif len(data) == 4:
             self._credit += struct.unpack(">I", data)[0]
-            self._taken.set()
-        self._news.set()
+            self._credit_added.set()
+        self._changed.set()
 
     async def _send_frame(self, kind: bytes, data: bytes) -> None:
         await self._send(kind, struct.pack(">I", self._number) + data)
@@ -127,7 +127,7 @@ class Connections:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End what is still served, without a further frame to the warden."""
+        """End all connections without a further frame to the warden."""
         self._closed = True
         for task in self._tasks:
             task.cancel()

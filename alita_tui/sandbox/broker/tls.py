@@ -39,7 +39,7 @@ class Authority:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return the SHA-256 of its public key (RFC 7469, 2.4), as base64: what a browser is told to trust."""
+        """Return the SHA-256 of its public key (RFC 7469, 2.4) as base64; a browser takes it as the key to trust."""
         import base64
         from hashlib import sha256
 
@@ -51,20 +51,22 @@ class Authority:
     def context(self, host: str) -> ssl.SSLContext:
         """Return the TLS context of a server with this name. Takes some milliseconds the first time."""
         if host not in self._contexts:
-            from cryptography.hazmat.primitives import serialization as form
+            from cryptography.hazmat.primitives import serialization
             from cryptography.hazmat.primitives.asymmetric import ec
 
             key = ec.generate_private_key(ec.SECP256R1())
-            secret = key.private_bytes(
-                form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()
+            key_pem = key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             ).decode()
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            held = os.memfd_create("certificate")  # the library reads files only; this one is in memory
+            memory_fd = os.memfd_create("certificate")  # the library reads files only; this one is in memory
             try:
-                os.write(held, (secret + pem(certificate(host, key, self._root)) + self.certificate).encode())
-                context.load_cert_chain(f"/proc/self/fd/{held}")
+                os.write(
+                    memory_fd, (key_pem + pem(certificate(host, key, self._root)) + self.certificate).encode()
+                )
+                context.load_cert_chain(f"/proc/self/fd/{memory_fd}")
             finally:
-                os.close(held)
+                os.close(memory_fd)
             context.set_alpn_protocols(["http/1.1"])
             self._contexts[host] = context
         return self._contexts[host]
@@ -83,11 +85,11 @@ def certificate(
     signer: tuple[x509.Certificate, EllipticCurvePrivateKey] | None,
     *,
     days: int = 30,
-    any_end: bool = False,
+    any_peer: bool = False,
 ) -> x509.Certificate:
     """Return a certificate for a name, signed by the signer or, without one, by itself (RFC 5280).
 
-    It is good for the server of that name, or with `any_end` for client and server under any name.
+    It is valid for the server of that name, or with `any_peer` for client and server under any name.
     """
     from ipaddress import ip_address
 
@@ -96,9 +98,9 @@ def certificate(
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
-    issuer, signing = (signer[0].subject, signer[1]) if signer else (subject, key)
+    issuer, signing_key = (signer[0].subject, signer[1]) if signer else (subject, key)
     now = datetime.now(UTC)
-    made = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
@@ -109,22 +111,22 @@ def certificate(
         .add_extension(x509.BasicConstraints(ca=signer is None, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False
         )
         .add_extension(_usage(signer is None), critical=True)
     )
-    if signer and any_end:
-        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-        made = made.add_extension(x509.ExtendedKeyUsage(both), critical=False)
+    if signer and any_peer:
+        both_usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.ExtendedKeyUsage(both_usages), critical=False)
     elif signer:
         try:
-            spelled: x509.GeneralName = x509.IPAddress(ip_address(name))
+            alternative_name: x509.GeneralName = x509.IPAddress(ip_address(name))
         except ValueError:
-            spelled = x509.DNSName(name)
-        made = made.add_extension(x509.SubjectAlternativeName([spelled]), critical=False).add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False
-        )
-    return made.sign(signing, hashes.SHA256())
+            alternative_name = x509.DNSName(name)
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([alternative_name]), critical=False
+        ).add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    return builder.sign(signing_key, hashes.SHA256())
 
 
 def _usage(signs: bool) -> Any:
@@ -142,12 +144,12 @@ class TlsPipe:
 
     def __init__(self, pipe: Pipe, context: ssl.SSLContext, *, host: str = "") -> None:
         self._pipe = pipe
-        self._came = ssl.MemoryBIO()
-        self._going = ssl.MemoryBIO()
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(
-            self._came, self._going, server_side=not host, server_hostname=host or None
+            self._incoming, self._outgoing, server_side=not host, server_hostname=host or None
         )
-        self._one_by_one = asyncio.Lock()
+        self._flush_lock = asyncio.Lock()
 
     async def shake_hands(self) -> None:
         """Shake hands. Raise ssl.SSLError, also where one side does not trust the other's certificate."""
@@ -156,7 +158,7 @@ class TlsPipe:
                 self._tls.do_handshake()
                 return await self._flush()
             except ssl.SSLWantReadError:
-                await self._more()
+                await self._receive()
 
     async def read(self) -> bytes:
         """Return some bytes; none at the end."""
@@ -164,7 +166,7 @@ class TlsPipe:
             try:
                 return self._tls.read(_PIECE)
             except ssl.SSLWantReadError:
-                await self._more()
+                await self._receive()
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 return b""
 
@@ -173,15 +175,15 @@ class TlsPipe:
         self._tls.write(data)
         await self._flush()
 
-    async def _more(self) -> None:
+    async def _receive(self) -> None:
         await self._flush()
         data = await self._pipe.read()
         if data:
-            self._came.write(data)
+            self._incoming.write(data)
         else:
-            self._came.write_eof()
+            self._incoming.write_eof()
 
     async def _flush(self) -> None:
-        async with self._one_by_one:
-            if self._going.pending:
-                await self._pipe.write(self._going.read())
+        async with self._flush_lock:
+            if self._outgoing.pending:
+                await self._pipe.write(self._outgoing.read())

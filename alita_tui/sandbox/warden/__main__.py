@@ -1,23 +1,23 @@
 """PID 1 of every container. Standard library only.
 
 The warden reports its confinement, forks the child that will run the tool, receives one job over its channel and
-reports what happened. It alone holds the channel, so nothing that a tool prints can look like a result. When the
-channel closes, it kills everything and ends.
+reports what happened. No other process has the channel, so nothing that a tool prints can look like a result. When the
+channel closes, the warden kills everything and ends.
 
 The child is forked before there is a job, so that a waiting container answers without the cost of a fork. It has its
-own user id: the warden may change ids and kill, the child gives that up before it imports anything foreign. Modules
+own user id: the warden may change ids and kill, the child gives up both before it imports anything foreign. Modules
 are imported ahead in the child, never here, so that whatever a package does at import happens under the limits and
 away from the channel.
 
-A session container has one child after another, each with the next user id (the arguments are the first one and their
-number). Between two children every process is killed and /tmp emptied. If anything stays, the container ends; when no
+A session container has one child after another, each with the next user id (the arguments are the first id and their
+number). After each child every process is killed and /tmp is emptied. If anything stays, the container ends; when no
 user id is left, the warden reports that first.
 
 From the host:
 `L` limits, imports and the program to start ahead, once; `G` (where anything is granted) how the child reaches the
 broker; `J` a job, passed on unread. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`)
 instead of the child; the host sends nothing more until the judge is ready, because the judge inherits all of the
-warden's memory. `S` is a program to live in the container instead of the child (`program.py`).
+warden's memory. `S` starts a program in the container instead of the child (`program.py`).
 To the host:
 `A` attestation; `R` ready (a problem, or empty); `T` the judge is ready; `O` stdout; `E` stderr; `P` what a run left
 in its current folder (`left_files.py`); `D` the report.
@@ -50,13 +50,13 @@ JUDGE_BYTES = 32 << 20
 JUDGE_PROCESSES = 4
 """Besides the working party: the judge, the fork server, the other party, and one that is ending."""
 LATE = (b"N", b"K", b"X", b"W")
-"""Frames that the host may have sent to the previous run just as it ended."""
+"""Frames that the host may have sent to the previous run while that ended."""
 
 
 def serve(
     channel: Channel, tool: ChildProcess, settings: dict[str, Any], uid: int, *, single: bool
 ) -> ChildProcess:
-    """Prepare the child, give it one job, report; return the child that had it, which may be the judge."""
+    """Prepare the child, pass it one job, report; return the process that did the job, which may be the judge."""
     problem = prepare(tool, settings, channel, wait=not single)
     channel.send(b"R", problem.encode())
     if problem:
@@ -103,15 +103,15 @@ def dismiss(tool: ChildProcess) -> None:
 
 
 def roomier(limits: dict[str, Any]) -> dict[str, Any]:
-    """Return the limits of all processes together: those of a party, and room for the judge."""
+    """Return the limits of all processes together: those of one party, with room for the judge."""
     memory, processes = limits["memory_bytes"] + JUDGE_BYTES, limits["processes"] + JUDGE_PROCESSES
     return {**limits, "memory_bytes": memory, "processes": processes}
 
 
-def expect(channel: Channel, wanted: bytes) -> bytes:
+def expect(channel: Channel, expected_kind: bytes) -> bytes:
     """Return the payload of the next frame; end the container if it is of another type."""
     kind, payload = channel.receive()
-    if kind != wanted:
+    if kind != expected_kind:
         leave()
     return payload
 

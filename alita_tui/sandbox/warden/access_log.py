@@ -1,6 +1,6 @@
-"""What a tool accesses, as Python's audit hooks report it in the tool's own process.
+"""Records what a tool accesses, as Python's audit hooks report it in the tool's own process.
 
-Code that means to hide can avoid them: they show honest mistakes and protect against nothing.
+Code can evade the hooks on purpose: they show honest mistakes and protect against nothing.
 """
 
 from __future__ import annotations
@@ -63,36 +63,36 @@ AUDITED = frozenset(
 
 
 class AccessLog:
-    """Kinds and places in the order of first access."""
+    """The kinds and places of accesses, in the order of the first access."""
 
     def __init__(self, tool: str) -> None:
         """`tool` is the path of the tool's own file."""
         self.accesses: dict[tuple[str, str], None] = {}
         self._tool = tool
-        self._pausing = False
-        os.environ = Watched(os.environ, tool, self.record)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
+        self._paused = False
+        os.environ = WatchedEnvironment(os.environ, tool, self.record)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
         sys.addaudithook(self._on_event)
 
-    def record(self, kind: str, what: object) -> None:
+    def record(self, kind: str, place: object) -> None:
         """Record an access, up to a maximum."""
-        if len(self.accesses) < MOST and not self._pausing:
-            self.accesses[kind, os.fsdecode(what) if isinstance(what, bytes) else str(what)] = None
+        if len(self.accesses) < MOST and not self._paused:
+            self.accesses[kind, os.fsdecode(place) if isinstance(place, bytes) else str(place)] = None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Record nothing in the meantime."""
-        self._pausing = True
+        self._paused = True
         try:
             yield
         finally:
-            self._pausing = False
+            self._paused = False
 
     def listed(self) -> list[list[str]]:
         """Return the recorded accesses, as JSON."""
         return [list(access) for access in self.accesses]
 
     def _on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self._pausing or event not in AUDITED or by_a_package(self._tool, setting=event in SETS):
+        if self._paused or event not in AUDITED or by_a_package(self._tool, setting=event in SETS):
             return
         if event == "open" and isinstance(arguments[0], (str, bytes)):
             path = os.path.abspath(os.fsdecode(arguments[0]))
@@ -100,9 +100,9 @@ class AccessLog:
             if not path.startswith(OWN):
                 self.record("writes" if flags & (os.O_WRONLY | os.O_RDWR) else "reads", path)
         elif event in ("socket.connect", "socket.sendto"):
-            self.record("network", _place(arguments[1]))
+            self.record("network", _address_text(arguments[1]))
         elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-            self.record("network", _place(arguments))
+            self.record("network", _address_text(arguments))
         elif event in PROCESSES:
             self.record("processes", arguments[0] if arguments else event)
         elif event in CHANGES:
@@ -114,7 +114,7 @@ class AccessLog:
 def by_a_package(tool: str, *, setting: bool) -> bool:
     """Return True for what a locked package does when it is imported, and for variables that it sets for itself.
 
-    What its functions do when the tool calls them is the tool's.
+    What its functions do when the tool calls them counts as the tool's.
     """
     frame = sys._getframe(2)
     while frame.f_code.co_filename != tool:
@@ -126,19 +126,19 @@ def by_a_package(tool: str, *, setting: bool) -> bool:
     return False
 
 
-def _place(address: Any) -> str:
+def _address_text(address: Any) -> str:
     return ":".join(str(part) for part in address[:2]) if isinstance(address, tuple) else str(address)
 
 
-class Watched(MutableMapping[str, str]):
-    """The environment variables; what the tool's own code reads of them is recorded."""
+class WatchedEnvironment(MutableMapping[str, str]):
+    """The environment variables; reads by the tool's own code are recorded."""
 
     def __init__(
         self, real: MutableMapping[str, str], tool: str, record: Callable[[str, object], None]
     ) -> None:
         self._real = real
         self._tool = tool
-        self._note = record
+        self._record = record
 
     def _note_access(self, name: str) -> None:
         frame = sys._getframe(2)
@@ -147,7 +147,7 @@ class Watched(MutableMapping[str, str]):
         ):
             frame = frame.f_back
         if frame.f_code.co_filename == self._tool:
-            self._note("environment", name)
+            self._record("environment", name)
 
     def __getitem__(self, name: str) -> str:
         self._note_access(name)

@@ -55,12 +55,12 @@ def attest() -> dict[str, Any]:
     }
 
 
-def _entries(place: str) -> int:
+def _entries(path: str) -> int:
     """Return the number of entries in a folder, 9 at most; -1 for a file."""
-    if place == "/" or not os.path.isdir(place):
-        return 9 if place == "/" else -1
+    if path == "/" or not os.path.isdir(path):
+        return 9 if path == "/" else -1
     try:
-        with os.scandir(place) as entries:
+        with os.scandir(path) as entries:
             return sum(1 for _, _ in zip(entries, range(9), strict=False))
     except OSError:
         return 0
@@ -76,9 +76,9 @@ def _devices() -> dict[str, list[int]]:
 
 
 def _let_through() -> list[int]:
-    """Return the system calls, of those that the host names, that the filter fails to refuse.
+    """Return which of the system calls that the host names the filter does not refuse.
 
-    Each is called with absurd arguments in a child, so that whatever an open filter lets happen happens there.
+    Each is called with invalid arguments in a child, so that the effects of a call that is let through stay there.
     """
     hexadecimal = sys.argv[3].split(":")[os.uname().machine == "aarch64"]
     bits = int(hexadecimal[::-1], 16)
@@ -87,15 +87,15 @@ def _let_through() -> list[int]:
     if child == 0:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.alarm(10)
-        open_calls, own = [], os.getpid()
-        for number in [place for place in range(len(hexadecimal) * 4) if bits >> place & 1]:
+        open_calls, own_pid = [], os.getpid()
+        for number in [position for position in range(len(hexadecimal) * 4) if bits >> position & 1]:
             if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() not in (1, 38):
                 open_calls.append(number)
-        for number, *arguments in _PARTLY[os.uname().machine == "aarch64"]:
-            done = libc.syscall(number, *arguments)
-            if os.getpid() != own:
+        for number, *arguments in _PARTLY_REFUSED[os.uname().machine == "aarch64"]:
+            outcome = libc.syscall(number, *arguments)
+            if os.getpid() != own_pid:
                 os._exit(0)  # the child of a clone that was not refused
-            if done != -1 or ctypes.get_errno() != 1:
+            if outcome != -1 or ctypes.get_errno() != 1:
                 open_calls.append(number)
         os.write(writing, json.dumps(open_calls).encode())
         os._exit(0)
@@ -109,7 +109,7 @@ def _let_through() -> list[int]:
 
 
 _NEW_USER, _INJECT, _MPTCP, _OTHER_PROCESS = 0x10000011, 0x5412, 262, 1 << 22
-_PARTLY = tuple(
+_PARTLY_REFUSED = tuple(
     (
         (clone, _NEW_USER, 0, 0, 0, 0),
         (ioctl, -1, _INJECT, 0),
@@ -124,7 +124,7 @@ _PARTLY = tuple(
 
 
 def _cgroup() -> dict[str, str]:
-    """Return the container's cgroup v2 limits; none where it has no cgroup."""
+    """Return the container's cgroup v2 limits; an empty dict where it has no cgroup."""
     limits = {}
     for name in ("memory.max", "memory.swap.max", "pids.max", "cpu.max"):
         try:
@@ -144,7 +144,7 @@ def _number(file: str) -> int:
 
 
 def _namespaces() -> str:
-    """Return whether a new user namespace is refused; tried in a child, which may get one."""
+    """Return whether a new user namespace is refused; a child tries, as it may get one."""
     child = os.fork()
     if child == 0:
         libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""Memory that the kernel holds for the container's sockets, which no process's own figures show. sock_diag(7)"""
+"""Measures the memory that the kernel holds for the container's sockets; it counts for no process. See sock_diag(7)."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from collections.abc import Iterator
 NETLINK, DIAGNOSIS = 16, 4
 DUMP, END, FAILED = 20, 3, 2
 """Types of messages: SOCK_DIAG_BY_FAMILY, NLMSG_DONE, NLMSG_ERROR."""
-LARGEST = 16 << 20
+LARGEST_BUFFERS = 16 << 20
 """More than the buffers of one socket can grow to."""
-UNSEEN = 2 * 212_992
-"""What a local socket may hold of a peer that has closed, for which nobody is charged."""
+UNSEEN_BYTES = 2 * 212_992
+"""Bytes that a local socket may hold from a peer that has closed, and that the kernel counts for neither."""
 INET = tuple((family, protocol) for family in (2, 10) for protocol in (6, 17))
 
 
 class Buffers:
-    """Asks the kernel, as only the warden may."""
+    """Requests the figures from the kernel, which only the warden may do."""
 
     def __init__(self) -> None:
-        self._line: _socket.socket | None = None
+        self._netlink_socket: _socket.socket | None = None
         self.silent = False
         """True where the kernel does not answer."""
 
-    def held(self, room: int) -> int:
-        """Return the bytes in all sockets' buffers; 0 where there are so few that they fit into `room` anyway."""
-        if self.silent or used() * LARGEST < room:
+    def bytes_held(self, room: int) -> int:
+        """Return the bytes in the buffers of all sockets; 0 for so few sockets that they fit into `room` anyway."""
+        if self.silent or used() * LARGEST_BUFFERS < room:
             return 0
         try:
-            if self._line is None:
-                self._line = _socket.socket(NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, DIAGNOSIS)
-                self._line.settimeout(1.0)
+            if self._netlink_socket is None:
+                self._netlink_socket = _socket.socket(
+                    NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, DIAGNOSIS
+                )
+                self._netlink_socket.settimeout(1.0)
             return sum(self._internet(*kind) for kind in INET) + self._local() + self._netlink()
         except OSError:
             self.silent = True
@@ -46,9 +48,9 @@ class Buffers:
         total = 0
         for attributes in self._ask(request, 16):
             total += charged(attributes.get(5))
-            alone = not any(attributes.get(2, b""))  # its peer, by number
-            if alone and struct.unpack("=II", attributes.get(4, bytes(8)))[0]:
-                total += UNSEEN
+            peerless = not any(attributes.get(2, b""))  # its peer, by number
+            if peerless and struct.unpack("=II", attributes.get(4, bytes(8)))[0]:
+                total += UNSEEN_BYTES
         return total
 
     def _netlink(self) -> int:
@@ -58,32 +60,32 @@ class Buffers:
         except OSError:  # a kernel without that module
             return 0
 
-    def _ask(self, request: bytes, head: int) -> Iterator[dict[int, bytes]]:
+    def _ask(self, request: bytes, header_size: int) -> Iterator[dict[int, bytes]]:
         """Yield the attributes of each socket by number; `head` is the size of what precedes them."""
-        assert self._line is not None
-        self._line.send(struct.pack("=IHHII", 16 + len(request), DUMP, 0x301, 1, 0) + request)
+        assert self._netlink_socket is not None
+        self._netlink_socket.send(struct.pack("=IHHII", 16 + len(request), DUMP, 0x301, 1, 0) + request)
         while True:
-            answer = self._line.recv(1 << 18)
-            at = 0
-            while at < len(answer):
-                size, kind = struct.unpack_from("=IH", answer, at)
+            answer = self._netlink_socket.recv(1 << 18)
+            offset = 0
+            while offset < len(answer):
+                size, kind = struct.unpack_from("=IH", answer, offset)
                 if kind == END:
                     return
                 if kind == FAILED:
                     raise OSError(
-                        -struct.unpack_from("=i", answer, at + 16)[0], "the kernel refuses to answer"
+                        -struct.unpack_from("=i", answer, offset + 16)[0], "the kernel refuses to answer"
                     )
-                yield _attributes(answer[at + 16 + head : at + size])
-                at += (size + 3) & ~3
+                yield _attributes(answer[offset + 16 + header_size : offset + size])
+                offset += (size + 3) & ~3
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
     attributes: dict[int, bytes] = {}
-    at = 0
-    while at + 4 <= len(data):
-        size, kind = struct.unpack_from("=HH", data, at)
-        attributes[kind & 0x3FFF] = data[at + 4 : at + size]
-        at += max((size + 3) & ~3, 4)
+    offset = 0
+    while offset + 4 <= len(data):
+        size, kind = struct.unpack_from("=HH", data, offset)
+        attributes[kind & 0x3FFF] = data[offset + 4 : offset + size]
+        offset += max((size + 3) & ~3, 4)
     return attributes
 
 
@@ -91,8 +93,8 @@ def charged(figures: bytes | None) -> int:
     """Return the bytes of one socket: received, sent and unsent, reserved, options and backlog."""
     if figures is None or len(figures) < 32:
         return 0
-    received, _, sent, _, aside, unsent, options, waiting = struct.unpack_from("=8I", figures)
-    return int(received + max(sent, unsent) + aside + options + waiting)
+    received, _, sent, _, reserved, unsent, options, backlog = struct.unpack_from("=8I", figures)
+    return int(received + max(sent, unsent) + reserved + options + backlog)
 
 
 def used() -> int:

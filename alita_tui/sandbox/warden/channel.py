@@ -1,4 +1,4 @@
-"""The channel as the warden holds it: frames of 4 bytes length (big endian), 1 byte type, payload."""
+"""The warden's end of the channel: frames of 4 bytes length (big endian), 1 byte type, payload."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Channel:
     def send(self, kind: bytes, payload: bytes) -> None:
         """Write one frame to the host.
 
-        Meanwhile read what the host sends: a relay between the two does one thing at a time, and each side would wait
-        for the other.
+        Read meanwhile what the host sends: a relay in between moves data in one direction at a time, so each side
+        could wait for the other.
         """
         data = memoryview(struct.pack(">I", len(payload)) + kind + payload)
         while data:
@@ -30,7 +30,7 @@ class Channel:
                 data = data[os.write(1, data) :]
 
     def listen(self) -> None:
-        """Read what there is, or end the container when the channel is closed."""
+        """Read the data that has arrived, or end the container when the channel is closed."""
         piece = os.read(0, 1 << 18)
         if not piece:
             os._exit(0)
@@ -59,13 +59,13 @@ class Channel:
             self.listen()
 
     def stay(self, seconds: float | None = None) -> None:
-        """Wait until the host closes the channel, or for so many seconds.
+        """Wait until the host closes the channel, or for `seconds`.
 
-        The host may still write to a run that has just ended; a write to a closed channel would cost it what it has
-        not read yet.
+        The host may still write to a run that has just ended; if the channel were closed, it would lose the data that
+        it has not read yet.
         """
-        until = None if seconds is None else time.monotonic() + seconds
+        deadline = None if seconds is None else time.monotonic() + seconds
         self._received.clear()
-        while self.waits(until and max(until - time.monotonic(), 0.0)):
+        while self.waits(deadline and max(deadline - time.monotonic(), 0.0)):
             self.listen()
             self._received.clear()

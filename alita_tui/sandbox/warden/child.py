@@ -25,14 +25,14 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
     os.mkdir(FOLDER, 0o755)
     os.chdir(FOLDER)
     restrict(settings["limits"])
-    started = ahead(settings)
+    program = ahead(settings)
     announce_broker(json.loads(order()))
     job = json.loads(order())
     os.close(4)
     allow(settings["limits"]["cpu_seconds"])
     code = 0
     try:
-        answer: dict[str, Any] | None = work(job, started)
+        answer: dict[str, Any] | None = work(job, program)
     except SystemExit as leaving:
         answer = None
         if isinstance(leaving.code, str):
@@ -73,8 +73,9 @@ def order() -> bytes:
 
 
 def ahead(settings: dict[str, Any]) -> Foreign | None:
-    """Import modules before there is a job, which itself reports what cannot be imported, or start the program that the
-    job is for, which is returned; then signal if asked to.
+    """Import modules before there is a job, or start and return the program for the job; then signal if asked to.
+
+    A module that cannot be imported is no error here: the job reports it.
     """
     if settings["environment"]:
         sys.path.insert(0, "/env")
@@ -83,14 +84,17 @@ def ahead(settings: dict[str, Any]) -> Foreign | None:
             importlib.import_module(name)
         except BaseException:
             sys.modules.pop(name, None)
-    started = Foreign(settings["start"], "", "", "", 0).ahead() if settings["start"] else None
+    program = Foreign(settings["start"], "", "", "", 0).ahead() if settings["start"] else None
     if settings["say"]:
         os.write(3, b".")
-    return started
+    return program
 
 
 def announce_broker(settings: dict[str, Any]) -> None:
-    """Tell the tool where the broker is, if anything is granted, by the variables that every HTTP client reads."""
+    """Set the environment variables that every HTTP client reads, and write the files, to reach the broker.
+
+    There are none where nothing is granted.
+    """
     if settings.get("files"):
         os.makedirs("/tmp/tool", 0o700, exist_ok=True)  # a judge's module may be elsewhere
     for name, text in settings.get("files", {}).items():
@@ -100,7 +104,7 @@ def announce_broker(settings: dict[str, Any]) -> None:
 
 
 def encode(answer: dict[str, Any]) -> bytes:
-    """Return the answer as JSON; a value that is no JSON is an error of the tool."""
+    """Return the answer as JSON; for a value that JSON cannot express, an answer with an error."""
     try:
         return json.dumps(answer, allow_nan=False).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError, MemoryError) as error:
@@ -114,10 +118,10 @@ def own_traceback() -> str:
         name in trace.tb_frame.f_code.co_filename for name in (ARCHIVE, "importlib", "runpy")
     ):
         trace = trace.tb_next
-    whole = traceback.TracebackException(kind or Exception, value or Exception(), trace)
-    frames = [frame for frame in whole.stack if not frame.filename.startswith(ARCHIVE)]
-    whole.stack = traceback.StackSummary.from_list(frames)
-    text = "".join(whole.format())
+    exception = traceback.TracebackException(kind or Exception, value or Exception(), trace)
+    frames = [frame for frame in exception.stack if not frame.filename.startswith(ARCHIVE)]
+    exception.stack = traceback.StackSummary.from_list(frames)
+    text = "".join(exception.format())
     return text if len(text) < 20000 else text[:10000] + "\n[...]\n" + text[-10000:]
 
 
@@ -128,11 +132,11 @@ def limit_of(error: BaseException) -> str | None:
     return "files" if isinstance(error, OSError) and error.errno in (27, 28) else None  # EFBIG, ENOSPC
 
 
-def work(job: dict[str, Any], started: Foreign | None) -> dict[str, Any]:
-    """Import the tool and run it, or run a script; return the answer. `started` is its program, if it waits already."""
+def work(job: dict[str, Any], waiting_program: Foreign | None) -> dict[str, Any]:
+    """Import the tool and run it, or run a script; return the answer. `waiting_program` was started ahead, if any."""
     name, path = job["module"], "/tmp/tool/" + job["module"] + job.get("suffix", ".py")
     if job.get("start"):
-        program = started or Foreign(job["start"], name, path, job["code"], job["most"])
+        program = waiting_program or Foreign(job["start"], name, path, job["code"], job["most"])
         return {"result": program.take(name, path, job["code"], job["most"]).run(**job["arguments"])}
     source = job["code"].encode("utf-8", "surrogatepass")
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -149,7 +153,7 @@ def work(job: dict[str, Any], started: Foreign | None) -> dict[str, Any]:
 
 
 def imported(name: str, path: str, source: bytes) -> Any:
-    """Return the module, as `import` would make it, without looking through the folders of `sys.path` for it."""
+    """Return the module as `import` would, without searching the folders of `sys.path` for it."""
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""The child as the warden holds it: its pipes, its orders, and its imports before there is a job."""
+"""The child as the warden sees it: its pipes, its orders, and its imports before there is a job."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class ChildProcess:
     """The child and its pipes."""
 
     started = 0
-    """How many programs it has started before there is a job."""
+    """Number of programs that it has started before there is a job."""
 
-    def __init__(self, begin: Callable[[tuple[int, int, int, int]], NoReturn]) -> None:
-        """Fork. `begin` runs in the child and gets its ends of the pipes: stdout, stderr, answer, orders."""
-        out, err, result, orders = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+    def __init__(self, main: Callable[[tuple[int, int, int, int]], NoReturn]) -> None:
+        """Fork. `main` runs in the child and gets its ends of the pipes: stdout, stderr, answer, orders."""
+        stdout, stderr, result, orders = os.pipe(), os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                begin((out[1], err[1], result[1], orders[0]))
+                main((stdout[1], stderr[1], result[1], orders[0]))
             finally:
                 os._exit(70)
-        for fd in (out[1], err[1], result[1], orders[0]):
+        for fd in (stdout[1], stderr[1], result[1], orders[0]):
             os.close(fd)
         self.exit = exit_descriptor(self.pid)
-        self.pipes = {out[0]: "O", err[0]: "E", result[0]: "R"}
+        self.pipes = {stdout[0]: "O", stderr[0]: "E", result[0]: "R"}
         self.orders = orders[1]
         os.set_blocking(self.orders, False)
         self.unsent = memoryview(b"")
@@ -54,8 +54,9 @@ class ChildProcess:
             self.unsent = memoryview(b"")
 
     def spent(self) -> float:
-        """Return the child's CPU time so far in seconds, with that of a program started ahead, whose limit in the
-        kernel is from before there was a job; 0 once it is gone.
+        """Return the child's CPU time so far in seconds; 0 once it is gone.
+
+        It includes that of a program started ahead, whose limit in the kernel was set before there was a job.
         """
         pids = [int(pid) for pid in running() if pid != "1"] if self.started else [self.pid]
         return sum(map(spent_by, pids))
@@ -66,8 +67,9 @@ class ChildProcess:
             os.close(fd)
 
     def alone(self) -> bool:
-        """Return whether the child is one process with one thread, and there is no other beside the warden but the
-        program that it has started for its job.
+        """Return whether the child is one process with one thread, and the only one besides the warden.
+
+        The program that it has started for its job may run as well.
         """
         others = {*running()} - {"1", str(self.pid)}
         return len(others) == self.started and len(os.listdir(f"/proc/{self.pid}/task")) == 1
@@ -90,9 +92,9 @@ def exit_descriptor(pid: int) -> list[int]:
 
 
 def prepare(child: ChildProcess, settings: dict[str, Any], channel: Channel, *, wait: bool) -> str:
-    """Have the child import its modules, or start its program; return what is wrong then, or an empty string.
+    """Have the child import its modules, or start its program; return what went wrong, or an empty string.
 
-    Where nothing is to be done ahead, the child is only waited for with `wait`.
+    Where nothing is to be done ahead, this waits for the child only with `wait`.
     """
     child.started = int(settings["start"] is not None)
     settings = {**settings, "say": bool(settings["imports"] or child.started) or wait}

@@ -15,20 +15,20 @@ class Unsupported(Exception):
     """The sandbox cannot provide the condition."""
 
 
-def meet(wanted: dict[str, Any], *, foreign: bool = False) -> None:
-    """Set time zone, locale and clock; of a `foreign` program the clock cannot be set. Raise Unsupported."""
-    if wanted.get("time_zone"):
-        _zone(wanted["time_zone"])
-    if wanted.get("locale"):
-        os.environ["LC_ALL"] = os.environ["LANG"] = wanted["locale"]
+def meet(conditions: dict[str, Any], *, foreign: bool = False) -> None:
+    """Set time zone, locale and clock; the clock of a `foreign` program cannot be set. Raise Unsupported."""
+    if conditions.get("time_zone"):
+        _zone(conditions["time_zone"])
+    if conditions.get("locale"):
+        os.environ["LC_ALL"] = os.environ["LANG"] = conditions["locale"]
         try:
-            locale.setlocale(locale.LC_ALL, wanted["locale"])
+            locale.setlocale(locale.LC_ALL, conditions["locale"])
         except locale.Error:
-            raise Unsupported(f"the sandbox has no locale {wanted['locale']}") from None
-    if wanted.get("clock_shift_seconds") and foreign:
+            raise Unsupported(f"the sandbox has no locale {conditions['locale']}") from None
+    if conditions.get("clock_shift_seconds") and foreign:
         raise Unsupported("the clock of a program cannot be shifted")
-    if wanted.get("clock_shift_seconds"):
-        _shift(float(wanted["clock_shift_seconds"]))
+    if conditions.get("clock_shift_seconds"):
+        _shift(float(conditions["clock_shift_seconds"]))
 
 
 def _zone(name: str) -> None:
@@ -39,7 +39,7 @@ def _zone(name: str) -> None:
 
 
 def _shift(seconds: float) -> None:
-    """Shift Python's clocks ahead, or behind; clocks that measure durations stay unchanged."""
+    """Shift Python's clocks forwards or backwards; clocks that measure durations stay unchanged."""
     real = {
         name: getattr(time, name) for name in ("time", "time_ns", "localtime", "gmtime", "ctime", "asctime")
     }
@@ -49,15 +49,15 @@ def _shift(seconds: float) -> None:
     def now() -> float:
         return float(real["time"]()) + seconds
 
-    def at(convert: Any) -> Any:
+    def with_default(convert: Any) -> Any:
         return lambda value=None: convert(now() if value is None else value)
 
     shifted: dict[str, Any] = {
         "time": now,
         "time_ns": lambda: int(real["time_ns"]()) + nanoseconds,
-        "localtime": at(real["localtime"]),
-        "gmtime": at(real["gmtime"]),
-        "ctime": at(real["ctime"]),
+        "localtime": with_default(real["localtime"]),
+        "gmtime": with_default(real["gmtime"]),
+        "ctime": with_default(real["ctime"]),
         "asctime": lambda value=None: real["asctime"](time.localtime() if value is None else value),
         "strftime": lambda how, value=None: strftime(how, time.localtime() if value is None else value),
         "clock_gettime": lambda which: (
@@ -70,7 +70,7 @@ def _shift(seconds: float) -> None:
 
 
 def _dates(now: Any) -> None:
-    """Replace `date` and `datetime` by classes with the shifted present."""
+    """Replace `date` and `datetime` by classes whose present is shifted."""
 
     class OfDates(type):
         def __instancecheck__(cls, instance: object) -> bool:

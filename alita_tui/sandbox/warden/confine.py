@@ -1,4 +1,4 @@
-"""How a process of a draft or a tool is confined before anything foreign is in it."""
+"""Confines a process of a draft or a tool before foreign code runs in it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ IMPORT_SECONDS = 20
 def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -> None:
     """Become this user: without capabilities, and with only these four descriptors.
 
-    They are stdout, stderr, answers and orders, and become 1 to 4; 0 is empty. With `alone`, processes and files that
-    earlier processes of this user left are ended and removed first.
+    They are stdout, stderr, answers and orders, and become 1 to 4; 0 is empty. With `alone`, processes of this user are
+    killed and its files removed first.
     """
     os.setpgid(0, 0)  # no session of its own: Linux gives each session its own share of the processor
     renounce(uid)
@@ -69,7 +69,7 @@ def settle() -> None:
 def restrict(limits: dict[str, Any]) -> None:
     """Set this process's limits, which it cannot raise again."""
     memory = limits["memory_bytes"]
-    reserved = limits["reserved_bytes"]  # address space alone: the watch holds what is used of it
+    reserved = limits["reserved_bytes"]  # address space alone: the watch limits what is used of it
     for which, amount in (
         (resource.RLIMIT_AS, memory * 2 + (256 << 20) + reserved),
         (resource.RLIMIT_DATA, memory + reserved),
@@ -89,12 +89,12 @@ def restrict(limits: dict[str, Any]) -> None:
 def allow(seconds: float) -> None:
     """Limit the CPU time from now on, in the kernel's whole seconds; never raise an earlier limit."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    most = max(int(used.ru_utime + used.ru_stime + seconds + 0.999), 1)
-    ceiling = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    last = most + 1  # a second for a tool that ignores the signal
-    if ceiling != resource.RLIM_INFINITY:
-        most, last = min(most, ceiling), min(last, ceiling)
-    resource.setrlimit(resource.RLIMIT_CPU, (most, last))
+    soft_limit = max(int(used.ru_utime + used.ru_stime + seconds + 0.999), 1)
+    maximum = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    hard_limit = soft_limit + 1  # a second for a tool that ignores the signal
+    if maximum != resource.RLIM_INFINITY:
+        soft_limit, hard_limit = min(soft_limit, maximum), min(hard_limit, maximum)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft_limit, hard_limit))
 
 
 def renounce(uid: int) -> None:
@@ -105,20 +105,22 @@ def renounce(uid: int) -> None:
     LIBC.prctl(47, 4, 0, 0, 0)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
     LIBC.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24))
     status = status_of()
-    held = [int(status.get(name, b"0"), 16) for name in (b"CapInh", b"CapPrm", b"CapEff", b"CapAmb")]
-    if any(held) or set(map(int, (status[b"Uid"] + status[b"Gid"]).split())) != {uid}:
+    capabilities = [int(status.get(name, b"0"), 16) for name in (b"CapInh", b"CapPrm", b"CapEff", b"CapAmb")]
+    if any(capabilities) or set(map(int, (status[b"Uid"] + status[b"Gid"]).split())) != {uid}:
         os._exit(70)
 
 
 def end_others(uid: int) -> None:
     """Kill every other process of this user, and wait until they have ended: one that still runs could write."""
-    own = str(os.getpid())
+    own_pid = str(os.getpid())
     while True:
         try:
             os.kill(-1, signal.SIGKILL)  # as this user, so it reaches nobody else
         except ProcessLookupError:
             return
-        if not any(_lives(entry, uid) for entry in os.listdir("/proc") if entry.isdigit() and entry != own):
+        if not any(
+            _lives(entry, uid) for entry in os.listdir("/proc") if entry.isdigit() and entry != own_pid
+        ):
             return
         time.sleep(0.001)
 
@@ -133,7 +135,7 @@ def _lives(process: str, uid: int) -> bool:
 
 
 def status_of(process: str = "self") -> dict[bytes, bytes]:
-    """Return what /proc says of a process. Raise OSError where it is gone."""
+    """Return the fields of a process's status in /proc. Raise OSError where it is gone."""
     file = os.open(f"/proc/{process}/status", os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = b""
@@ -147,33 +149,33 @@ def status_of(process: str = "self") -> dict[bytes, bytes]:
 def empty(folder: str, uid: int) -> None:
     """Remove everything of this user below a folder, whatever its modes and depth.
 
-    One folder is open at a time and nothing is named by its path, which may be longer than the kernel accepts.
+    One folder is open at a time, and no path is used, as it may be longer than the kernel accepts.
     """
     try:
-        here = os.open(folder, FOLDER)
+        current_fd = os.open(folder, FOLDER)
     except OSError:
         return
     names: list[str] = []
-    inside = [clear(here, uid)]
-    while inside:
+    remaining = [clear(current_fd, uid)]
+    while remaining:
         try:
-            if inside[-1]:
-                name = inside[-1].pop()
-                below = os.open(name, FOLDER, dir_fd=here)
-                os.close(here)
-                here = below
+            if remaining[-1]:
+                name = remaining[-1].pop()
+                child_fd = os.open(name, FOLDER, dir_fd=current_fd)
+                os.close(current_fd)
+                current_fd = child_fd
                 names.append(name)
-                inside.append(clear(here, uid))
+                remaining.append(clear(current_fd, uid))
                 continue
-            inside.pop()
+            remaining.pop()
             if names:
-                above = os.open("..", FOLDER, dir_fd=here)
-                os.close(here)
-                here = above
-                os.rmdir(names.pop(), dir_fd=here)
+                parent_fd = os.open("..", FOLDER, dir_fd=current_fd)
+                os.close(current_fd)
+                current_fd = parent_fd
+                os.rmdir(names.pop(), dir_fd=current_fd)
         except OSError:  # another user's, or with another user's in it, or gone meanwhile
             continue
-    os.close(here)
+    os.close(current_fd)
 
 
 def clear(folder: int, uid: int) -> list[str]:
@@ -181,13 +183,13 @@ def clear(folder: int, uid: int) -> list[str]:
     remaining = []
     for entry in list(os.scandir(folder)):
         try:
-            own = entry.stat(follow_symlinks=False).st_uid == uid
+            is_own = entry.stat(follow_symlinks=False).st_uid == uid
             if not entry.is_dir(follow_symlinks=False):
-                if own:
+                if is_own:
                     os.unlink(entry.name, dir_fd=folder)
                 continue
             remaining.append(entry.name)
-            if own:
+            if is_own:
                 os.chmod(entry.name, 0o700, dir_fd=folder)
                 os.rmdir(entry.name, dir_fd=folder)
                 remaining.pop()
@@ -196,22 +198,22 @@ def clear(folder: int, uid: int) -> list[str]:
     return remaining
 
 
-def share(own: str) -> None:
-    """Let the other party use what this one wrote below /tmp, except its own folder."""
+def share(own_folder: str) -> None:
+    """Make what this party wrote below /tmp accessible for the other one, except its own folder."""
     uid = os.getuid()
 
-    def open_up(folder: str) -> None:
+    def make_accessible(folder: str) -> None:
         for entry in os.scandir(folder):
-            if entry.path == own or entry.is_symlink():
+            if entry.path == own_folder or entry.is_symlink():
                 continue
             status = entry.stat(follow_symlinks=False)
             is_folder = stat.S_ISDIR(status.st_mode)
             if status.st_uid == uid:
                 os.chmod(entry.path, stat.S_IMODE(status.st_mode) | (0o777 if is_folder else 0o666))
             if is_folder:
-                open_up(entry.path)
+                make_accessible(entry.path)
 
     try:
-        open_up("/tmp")
+        make_accessible("/tmp")
     except OSError:  # removed meanwhile, or the other party's
         pass

@@ -1,9 +1,9 @@
-"""The judge of a draft: tests run in one process, the tool in another, and every call between them passes here.
+"""The judge of a draft: tests run in one process, the tool in another, and every call between them passes the judge.
 
 It is forked by the warden, keeps the warden's user id and capabilities, and imports only this archive and the standard
-library. Messages of the parties are decoded strictly (`messages`, `record`); one that cannot be read, or a process that
-ends during a call, fails the test in which that happens. Neither party has a descriptor, a file or memory of the other
-or of the judge: only JSON values cross.
+library. Messages of the parties are decoded strictly (`messages`, `record`); an invalid message, or a process that ends
+during a call, fails the current test. Neither party has a descriptor, a file or memory of the other or of the judge:
+they exchange JSON values alone.
 """
 
 from __future__ import annotations
@@ -16,12 +16,19 @@ from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden.child import encode, order, own_traceback
 from alita_tui.sandbox.warden.confine import take_over
-from alita_tui.sandbox.warden.party import ForkServer, Gone, Late, Party, how
-from alita_tui.sandbox.warden.record import Broken, Failed, Record, answered, began, observed
+from alita_tui.sandbox.warden.party import ForkServer, Party, PartyGone, PartyLate, how_ended
+from alita_tui.sandbox.warden.record import (
+    Broken,
+    Failed,
+    Record,
+    check_ready,
+    checked_answer,
+    checked_observations,
+)
 
-FOR_EVER = 1e6
+UNLIMITED_SECONDS = 1e6
 IMPORT_SECONDS = 8.0
-"""What the import of a tool's packages may take beyond the time of its tests."""
+"""Time that the import of a tool's packages may take beyond the time of its tests."""
 LARGEST_RESULT = 200_000
 
 
@@ -44,7 +51,7 @@ def judge(pipes: tuple[int, int, int, int], uids: tuple[int, int]) -> NoReturn:
 
 
 class Trial:
-    """One plan: pieces of work on one draft, one after the other."""
+    """Carries out one plan: pieces of work on one draft, one after the other."""
 
     def __init__(
         self,
@@ -66,7 +73,9 @@ class Trial:
         if self._plan["imports"]:
             self._fork_server.prepare(self._plan["imports"])
         if self._plan["what"] == "test":
-            return self._tests(self._plan["pieces"][0], FOR_EVER, time.monotonic() + FOR_EVER)
+            return self._tests(
+                self._plan["pieces"][0], UNLIMITED_SECONDS, time.monotonic() + UNLIMITED_SECONDS
+            )
         until = time.monotonic() + self._plan["total"]
         results: list[dict[str, Any]] = []
         for piece in self._plan["pieces"]:
@@ -78,20 +87,20 @@ class Trial:
                 results.append(self._tests(piece, piece["seconds"], until))
         return {"result": results}
 
-    def _tests(self, piece: dict[str, Any], seconds: float, end: float) -> dict[str, Any]:
-        """Return how each test ended, or an `error` where tool or tests cannot even be imported.
+    def _tests(self, piece: dict[str, Any], seconds: float, latest: float) -> dict[str, Any]:
+        """Return how each test ended, or an `error` if tool or tests cannot be imported.
 
-        The seconds count from when the tool is imported, which packages can make slow.
+        The seconds count from the end of the tool's import, which packages can make slow.
         """
         until = time.monotonic() + seconds
-        until = max(until, min(end, until + IMPORT_SECONDS))
+        until = max(until, min(latest, until + IMPORT_SECONDS))
         record = Record(stop=piece["stop"], keep=piece["watch"])
         suite = self._begin("tests", piece)
         tool = self._begin("tool", piece)
         try:
             self._instruct(suite, piece, until)
             self._instruct(tool, piece, until)
-            began(tool.receive(until))
+            check_ready(tool.receive(until))
             until = time.monotonic() + seconds
             while not record.done:
                 message = suite.receive(until)
@@ -101,15 +110,15 @@ class Trial:
                     tool.end()
                     tool = self._begin("tool", piece)
                     self._instruct(tool, piece, until)
-                    began(tool.receive(until))
+                    check_ready(tool.receive(until))
             if piece["watch"]:
                 tool.send({"observed": True}, until)
-                record.note(observed(tool.receive(until)))
+                record.note(checked_observations(tool.receive(until)))
         except Failed as failure:
             return failure.answer
-        except Late:
+        except PartyLate:
             record.end("there was no time left for it", late=True)
-        except (Gone, Broken) as error:
+        except (PartyGone, Broken) as error:
             record.end(str(error))
         finally:
             suite.end()
@@ -119,16 +128,16 @@ class Trial:
     def _pass_on(
         self, message: dict[str, Any], suite: Party, tool: Party, record: Record, until: float
     ) -> bool:
-        """Have the tool answer a call of the tests; return whether its process can be used again."""
-        number, positional, named = message["call"], message.get("given"), message.get("named")
-        if type(number) is not int or not isinstance(positional, list) or not isinstance(named, dict):
+        """Pass a call of the tests to the tool, and its answer back; return whether its process can be used again."""
+        number, positional, keywords = message["call"], message.get("given"), message.get("named")
+        if type(number) is not int or not isinstance(positional, list) or not isinstance(keywords, dict):
             raise Broken("the tests' process sent something that is no call of run")
-        call = {"call": number, "given": positional, "named": named, **_surroundings(message)}
+        call = {"call": number, "given": positional, "named": keywords, **_surroundings(message)}
         try:
             tool.send(call, until)
-            answer = answered(tool.receive(until), number)
+            answer = checked_answer(tool.receive(until), number)
             usable = True
-        except (Gone, Broken) as error:
+        except (PartyGone, Broken) as error:
             record.fault(f"run() did not answer: {error}")
             answer = {
                 "error": "ToolEnded",
@@ -143,23 +152,23 @@ class Trial:
         return usable
 
     def _calls(self, piece: dict[str, Any], until: float) -> dict[str, Any]:
-        """Return what `run` returns for each of these arguments, as far as there was time."""
+        """Return the result of `run` for each of these arguments, as far as the time allows."""
         answers: list[dict[str, Any]] = []
         passed: set[int] = set()
         accesses: list[Any] = []
         tool: Party | None = None
-        ladders, climbed = piece["ladders"], set[int]()
+        ladders, finished_ladders = piece["ladders"], set[int]()
         try:
             for number, arguments in enumerate(piece["calls"], 1):
                 if time.monotonic() > until:
                     break
-                if ladders and ladders[number - 1] in climbed:
+                if ladders and ladders[number - 1] in finished_ladders:
                     answers.append({"skipped": True, "ms": 0.0})
                     continue
                 if tool is None:
                     tool = self._begin("tool", piece)
                     self._instruct(tool, piece, until)
-                    began(tool.receive(until))
+                    check_ready(tool.receive(until))
                 answer = _timed_call(
                     tool, {"call": number, "named": arguments, "fresh": piece["fresh"]}, piece
                 )
@@ -170,35 +179,35 @@ class Trial:
                         text = repr(answer["result"])
                         answer |= {"result": None, "length": len(text), "sum": hash(text)}
                     if "cpu_ms" not in answer or answer["cpu_ms"] >= piece["enough_ms"]:
-                        climbed.add(ladders[number - 1])
+                        finished_ladders.add(ladders[number - 1])
                 answers.append(answer)
                 if answer.pop("lost", False):
                     tool.end()
                     tool = None
             if tool is not None and piece["watch"] and not piece["fresh"]:
                 tool.send({"observed": True}, until)
-                noted = observed(tool.receive(until))
-                passed.update(noted["passed"])
-                accesses += noted["seen"]
+                observations = checked_observations(tool.receive(until))
+                passed.update(observations["passed"])
+                accesses += observations["seen"]
         except Failed as failure:
             return failure.answer
-        except (Gone, Broken) as error:
+        except (PartyGone, Broken) as error:
             return {"error": str(error), "exception": "ended"}
-        except Late:
+        except PartyLate:
             pass
         finally:
             if tool is not None:
                 tool.end()
         return {"answers": answers, "passed": sorted(passed), "seen": accesses}
 
-    def _begin(self, what: str, piece: dict[str, Any]) -> Party:
+    def _begin(self, role: str, piece: dict[str, Any]) -> Party:
         seed = piece["conditions"].get("hash_seed")
-        return Party(self._fork_server, what, self._uid[what], show=self._plan["show"], seed=seed)
+        return Party(self._fork_server, role, self._uid[role], show=self._plan["show"], seed=seed)
 
     def _instruct(self, party: Party, piece: dict[str, Any], until: float) -> None:
-        """Send a party its own part, and nothing of the other's."""
+        """Send a party its own part of the work, and nothing of the other's."""
         order = {**self._common, "conditions": piece["conditions"]}
-        if party.what == "tests":
+        if party.role == "tests":
             order |= {"name": piece["name"], "tests": piece["tests"], "stop": piece["stop"]}
             order["scratch"] = self._scratch
         else:
@@ -210,7 +219,7 @@ class Trial:
 
 
 def _timed_call(tool: Party, message: dict[str, Any], piece: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to one call and the time it took; `lost` where the process cannot be used again."""
+    """Return the answer to one call and its time in ms; with `lost` the process cannot be used again."""
     start = time.monotonic()
     until = start + piece["seconds"]
     try:
@@ -218,28 +227,31 @@ def _timed_call(tool: Party, message: dict[str, Any], piece: dict[str, Any]) -> 
         reply = tool.receive(until)
         if message["fresh"] and "ended" in reply:
             status = reply.get("status")
-            answer: dict[str, Any] = {"error": "ended", "text": how(status if type(status) is int else 0)}
+            answer: dict[str, Any] = {
+                "error": "ended",
+                "text": how_ended(status if type(status) is int else 0),
+            }
         else:
-            answer = answered(reply, message["call"])
+            answer = checked_answer(reply, message["call"])
             if len(repr(answer.get("result"))) > LARGEST_RESULT:
                 answer = {"error": "flood", "text": f"its result is longer than {LARGEST_RESULT} characters"}
             if message["fresh"]:
                 tool.receive(until)  # the process of this call has ended
-    except Late:
+    except PartyLate:
         answer = {"error": "timeout", "text": f"no answer after {piece['seconds']:g} s", "lost": True}
-    except (Gone, Broken) as error:
+    except (PartyGone, Broken) as error:
         answer = {"error": "ended", "text": str(error), "lost": True}
     return {**answer, "ms": (time.monotonic() - start) * 1000}
 
 
 def _surroundings(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the environment and folder that the tests set for the tool, as far as they are valid."""
+    """Return the valid part of the environment and folder that the tests set for the tool."""
     valid: dict[str, Any] = {}
-    environment, without, folder = (message.get(name) for name in ("environment", "without", "folder"))
+    environment, removed, folder = (message.get(name) for name in ("environment", "without", "folder"))
     if isinstance(environment, dict):
         valid["environment"] = {name: text for name, text in environment.items() if isinstance(text, str)}
-    if isinstance(without, list):
-        valid["without"] = [name for name in without if isinstance(name, str)]
+    if isinstance(removed, list):
+        valid["without"] = [name for name in removed if isinstance(name, str)]
     if isinstance(folder, str):
         valid["folder"] = folder
     return valid

@@ -1,8 +1,8 @@
-"""What a run left in its current folder, sent to the host after everything in the container was killed.
+"""Sends the host what a run left in its current folder, after everything in the container was killed.
 
 Per file: 4 bytes of length (big endian), a JSON object with name and size, the bytes. A JSON text instead of an object
-says why the rest is missing. The folder is read by a process with the tool's user id, because the warden may not read
-that user's files, and reads nothing that the tool could not have read itself.
+says why the rest is missing. A process with the tool's user id reads the folder: the warden may not read that user's
+files, and the process reads nothing that the tool could not have read itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHUNK = 65536
 
 
 def send_left_files(channel: Channel, uid: int, most_bytes: int) -> None:
-    """Send every regular file below the folder, up to these bytes in all."""
+    """Send every regular file below the folder, up to `most_bytes` in total."""
     try:
         status = os.lstat(FOLDER)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != uid or not os.listdir(FOLDER):
@@ -66,9 +66,9 @@ def _write_all(pipe: int, most_bytes: int) -> None:
                 reason = (
                     f"it left more than {MOST_FILES} files, {most_bytes >> 20} MB, or a name that is too long"
                 )
-                _write(pipe, _head(reason))
+                _write(pipe, _header(reason))
                 return
-            _write(pipe, _head({"name": name, "size": status.st_size}))
+            _write(pipe, _header({"name": name, "size": status.st_size}))
             unsent = status.st_size
             while unsent and (piece := os.read(fd, min(CHUNK, unsent))):
                 _write(pipe, piece)
@@ -79,14 +79,14 @@ def _write_all(pipe: int, most_bytes: int) -> None:
             os.close(fd)
 
 
-def _files(folder: str, below: str, depth: int) -> Iterator[tuple[str, str]]:
+def _files(folder: str, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
     """Yield path and name of every file, in the order of their names; no link is followed."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
     for entry in entries:
-        name = below + entry.name
+        name = prefix + entry.name
         if entry.is_dir(follow_symlinks=False):
             if depth < DEEPEST:
                 yield from _files(entry.path, name + "/", depth + 1)
@@ -94,7 +94,7 @@ def _files(folder: str, below: str, depth: int) -> Iterator[tuple[str, str]]:
             yield entry.path, name
 
 
-def _head(value: Any) -> bytes:
+def _header(value: Any) -> bytes:
     raw = json.dumps(value).encode()
     return struct.pack(">I", len(raw)) + raw
 

@@ -1,4 +1,4 @@
-"""The life of one run as a table: which event, in which state, leads where and has which effects.
+"""The states of one run as a table: the next state and the effects of each event in each state.
 
 Pure: no clock, process or descriptor. `oversight.py` feeds in the events and carries out the effects.
 """
@@ -85,20 +85,20 @@ class Lifecycle:
         return self._move(Event.TIME_UP)
 
     def exited(self, wait_status: int) -> tuple[Effect, ...]:
-        """Record how the child ended and return the effects; a second end changes nothing."""
+        """Record how the child ended and return the effects; a second call changes nothing."""
         if self.alive:
             self.wait_status = wait_status
         return self._move(Event.EXITED)
 
     def output_closed(self) -> tuple[Effect, ...]:
-        """Return the effects of there being no open pipe; may be called as often as that is seen."""
+        """Return the effects of all pipes being closed; may be called repeatedly."""
         return self._move(Event.OUTPUT_CLOSED)
 
     def outcome(self, *, cpu_exhausted: bool, out_of_memory: Callable[[], bool]) -> dict[str, Any]:
         """Return exit code or signal, and every limit that explains the end.
 
-        `cpu_exhausted` says that the run used about as much CPU time as it may. `out_of_memory`, whether the
-        kernel killed a process for want of memory, is only called when the child was killed without a known reason.
+        `cpu_exhausted` says that the run used about all of its CPU time. `out_of_memory`, which says whether the kernel
+        killed a process because memory ran out, is called only when the child was killed without a known reason.
         """
         assert self.wait_status is not None
         killed_by = os.WTERMSIG(self.wait_status) if os.WIFSIGNALED(self.wait_status) else None

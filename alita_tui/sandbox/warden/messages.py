@@ -16,23 +16,23 @@ class Unreadable(ValueError):
     """A message that is too large, nested too deeply, or not JSON."""
 
 
-def written(message: dict[str, Any]) -> bytes:
-    """Return a message as bytes. Raise TypeError or ValueError for a value that is no JSON, Unreadable for too much."""
+def encode(message: dict[str, Any]) -> bytes:
+    """Return a message as bytes. Raise TypeError or ValueError for a value that is no JSON, Unreadable if too large."""
     data = json.dumps(message, allow_nan=False).encode()
     if len(data) > LARGEST:
         raise Unreadable(f"it is {len(data)} bytes long, of at most {LARGEST}")
     return struct.pack(">I", len(data)) + data
 
 
-def announced(head: bytes) -> int:
-    """Return how many bytes follow this header. Raise Unreadable."""
+def size_of(head: bytes) -> int:
+    """Return the number of bytes that follow this header. Raise Unreadable."""
     size = int(struct.unpack(">I", head)[0])
     if size > LARGEST:
         raise Unreadable(f"it announces {size} bytes, of at most {LARGEST}")
     return size
 
 
-def read(data: bytes) -> dict[str, Any]:
+def decode(data: bytes) -> dict[str, Any]:
     """Return the message in these bytes. Raise Unreadable."""
     try:
         message = strict_json(data)
@@ -60,12 +60,12 @@ def _finite(text: str) -> float:
 
 
 def _depth(value: Any) -> int:
-    deepest, rest = 0, [(value, 1)]
-    while rest:
-        node, level = rest.pop()
+    deepest, pending = 0, [(value, 1)]
+    while pending:
+        node, level = pending.pop()
         deepest = max(deepest, level)
         if isinstance(node, dict):
-            rest += [(inner, level + 1) for inner in node.values()]
+            pending += [(inner, level + 1) for inner in node.values()]
         elif isinstance(node, list):
-            rest += [(inner, level + 1) for inner in node]
+            pending += [(inner, level + 1) for inner in node]
     return deepest

@@ -1,4 +1,4 @@
-"""One run of a child: pass on what it prints, serve its connections, enforce its limits, report."""
+"""One run of a child: pass on its output, serve its connections, enforce its limits, report."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from alita_tui.sandbox.warden.relay import Relay
 from alita_tui.sandbox.warden.watch import Watch
 
 FLOOD = 64
-"""A child that prints this many times what is passed on is ended."""
+"""A child that prints this many times as much as is passed on is ended."""
 CPU_MARGIN = 2.0
 """Seconds of CPU time beyond the limit after which the warden ends a child that the kernel did not."""
 NEAR_CPU_LIMIT = 0.9
-"""Share of the CPU limit from which a kill that nothing else explains is put down to it."""
+"""Share of the CPU limit from which it explains a kill without any other known reason."""
 DRAIN_SECONDS = 1.0
-"""How long the pipes of a child that has ended are read, should something hold them open."""
+"""How long the pipes of an ended child are read if another process holds them open."""
 EXIT_POLL = 0.002
-"""Seconds between looks at a child that has closed all its pipes, where the kernel cannot announce its end."""
+"""Seconds between checks of a child that has closed all its pipes, where the kernel cannot signal its end."""
 STREAMS = {"O": "stdout", "E": "stderr"}
 
 
@@ -44,26 +44,26 @@ class Oversight:
         self._truncated: list[str] = []
         self._cpu_at_start = child.spent()
         self._cpu_before = self._cpu_at_start + children_cpu()
-        self._started = self._looked = time.monotonic()
+        self._started = self._checked_at = time.monotonic()
         self._deadline = self._started + limits["wall_seconds"]
         self._report: dict[str, Any] | None = None
 
     def run(self) -> dict[str, Any]:
         """Return the report, once the run has ended."""
         while self._report is None:
-            self._turn()
+            self._step()
         return self._report
 
-    def _turn(self) -> None:
-        """Wait until something happens, deal with all of it, then with time and limits."""
+    def _step(self) -> None:
+        """Wait for events, handle all of them, then check time and limits."""
         while (frame := self._channel.take()) is not None:
             self._relay.obey(*frame)
         readers = [0, *self._open, *self._relay.readers()]
         if self._life.alive:
             readers += self._child.exit
         writers = ([self._child.orders] if self._child.unsent else []) + self._relay.writers()
-        patience = self._watch.patience if self._open or self._child.exit else EXIT_POLL
-        ready, writable, _ = select.select(readers, writers, [], patience)
+        timeout = self._watch.patience if self._open or self._child.exit else EXIT_POLL
+        ready, writable, _ = select.select(readers, writers, [], timeout)
         now = time.monotonic()
         if 0 in ready:
             self._channel.listen()
@@ -76,23 +76,23 @@ class Oversight:
         if self._life.alive and (wait_status := reap(self._child.pid)) is not None:
             self._deadline = now + DRAIN_SECONDS
             self._apply(self._life.exited(wait_status))
-        if now > self._deadline + (self._relay.longer if self._life.alive else 0.0):
+        if now > self._deadline + (self._relay.added_seconds if self._life.alive else 0.0):
             self._apply(self._life.time_up())
-        if self._life.alive and now - self._looked > self._watch.patience:
-            self._looked = now
-            self._look()
+        if self._life.alive and now - self._checked_at > self._watch.patience:
+            self._checked_at = now
+            self._check_limits()
         if not self._open:
             self._apply(self._life.output_closed())
 
     def _read(self, fd: int) -> None:
-        """Pass on or keep what one pipe of the child has, up to its limit."""
+        """Read one pipe of the child: pass on output, collect the answer, each up to its limit."""
         kind = self._open[fd]
         piece = os.read(fd, CHUNK)
         if not piece:
             del self._open[fd]
             return
-        already = self._received[kind]
-        self._received[kind] = total = already + len(piece)
+        previous_total = self._received[kind]
+        self._received[kind] = total = previous_total + len(piece)
         if kind == "R":
             if total > self._limits["result_bytes"]:
                 self._apply(self._life.limit_exceeded("result"))
@@ -100,18 +100,18 @@ class Oversight:
                 self._answer.append(piece)
             return
         limit = self._limits["output_bytes"]
-        if already < limit:
-            self._channel.send(kind.encode(), piece[: limit - already])
+        if previous_total < limit:
+            self._channel.send(kind.encode(), piece[: limit - previous_total])
         if total > limit and STREAMS[kind] not in self._truncated:
             self._truncated.append(STREAMS[kind])
         if total > limit * FLOOD:
             self._apply(self._life.limit_exceeded("output"))
 
-    def _look(self) -> None:
-        """Compare what the container's processes hold and use with the limits."""
+    def _check_limits(self) -> None:
+        """Compare the memory, processes and CPU time of the container with the limits."""
         exceeded = self._watch.exceeded()
         if self._child.spent() - self._cpu_at_start > self._limits["cpu_seconds"] + CPU_MARGIN:
-            exceeded = "cpu"  # it raised what it may take before the kernel's limit was set
+            exceeded = "cpu"  # it raised its own limit before the kernel's was set
         if exceeded:
             self._apply(self._life.limit_exceeded(exceeded))
 
@@ -123,21 +123,21 @@ class Oversight:
                 self._child.unsent = memoryview(b"")
                 self._relay.close()
             elif effect is Effect.REPORT:
-                self._report = self._measured()
+                self._report = self._measure()
 
-    def _measured(self) -> dict[str, Any]:
+    def _measure(self) -> dict[str, Any]:
         wall_seconds = time.monotonic() - self._started
         while reap(-1) is not None:  # what they used counts, once they are reaped
             pass
         cpu_seconds = max(children_cpu() - self._cpu_before, 0.0)
-        largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        largest_process = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         exhausted = cpu_seconds >= self._limits["cpu_seconds"] * NEAR_CPU_LIMIT
         return {
             **self._life.outcome(cpu_exhausted=exhausted, out_of_memory=out_of_memory),
             "truncated": self._truncated,
             "duration_ms": wall_seconds * 1000,
             "cpu_ms": cpu_seconds * 1000,
-            "peak_memory_bytes": max(self._watch.peak, largest),
+            "peak_memory_bytes": max(self._watch.peak, largest_process),
             "answer": b"".join(self._answer).decode("utf-8", "replace"),
         }
 

@@ -1,4 +1,4 @@
-"""All processes of the container as PID 1 deals with them: reap, kill, clean up between two calls."""
+"""What PID 1 does with all processes of the container: reap, kill, clean up between two calls."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def running() -> list[str]:
 
 
 def end_rest() -> None:
-    """Kill what a child of a session left, and wait until nothing but this process is there."""
+    """Kill what a child of a session left, and wait until this process is the only one."""
     end_all()
     while reap(-1) is not None or len(running()) > 1:
         pass
 
 
 def sweep(uid: int) -> None:
-    """Empty /tmp after a child of a session that has ended. End the container if anything of it stays."""
+    """Empty /tmp after a child of a session has ended. End the container if anything stays."""
     if not emptied(uid):
         helper = os.fork()  # which may need long, and much memory
         if helper == 0:
@@ -68,33 +68,33 @@ def sweep(uid: int) -> None:
 
 
 def emptied(uid: int) -> bool:
-    """Remove what an ordinary child leaves below /tmp: few files, in folders of no depth; return whether that is all.
+    """Remove what a child usually leaves below /tmp, few files in flat folders; return whether it is empty.
 
-    As the child's user, because the warden may not remove another user's files. Nothing else runs by now.
+    This happens as the child's user, because the warden may not remove another user's files. No other process runs now.
     """
-    own = os.geteuid()
+    own_uid = os.geteuid()
     os.seteuid(uid)
     try:
         with os.scandir("/tmp") as folders:
             for folder in islice(folders, FEW):
                 with os.scandir(folder.path) as entries:
                     names = [entry.name for entry in islice(entries, FEW)]
-                place = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                folder_fd = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
                 try:
                     for name in names:
-                        os.unlink(name, dir_fd=place)
+                        os.unlink(name, dir_fd=folder_fd)
                 finally:
-                    os.close(place)
+                    os.close(folder_fd)
                 os.rmdir(folder.path)
     except OSError:
         return False
     finally:
-        os.seteuid(own)
+        os.seteuid(own_uid)
     return not os.listdir("/tmp")
 
 
 def out_of_memory() -> bool:
-    """Return whether the kernel killed a process of this container for want of memory (cgroup v2)."""
+    """Return whether the kernel killed a process of this container because memory ran out (cgroup v2)."""
     try:
         with open("/sys/fs/cgroup/memory.events") as lines:
             return any(line.split()[0] == "oom_kill" and line.split()[1] != "0" for line in lines)
@@ -103,7 +103,7 @@ def out_of_memory() -> bool:
 
 
 def connected() -> bool:
-    """Return whether connections or ports of an earlier child can still be seen."""
+    """Return whether connections or ports of an earlier child are still visible."""
     count = 0
     for name in ("sockstat", "sockstat6"):
         try:

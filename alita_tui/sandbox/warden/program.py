@@ -1,8 +1,8 @@
 """A program that lives as long as its container: an MCP server that speaks over stdin and stdout.
 
 Both are connection 0 of the channel, with the frames and the window of the tool's other connections (`relay.py`): a
-program that prints faster than the host reads stops at its pipe. The program is no child of the host's making but any
-executable of the environment; it is confined as every child is, and holds nothing but its three pipes.
+program that prints faster than the host reads is blocked by its pipe. It can be any executable of the environment; it
+is confined like every child, and has no descriptors but its three pipes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from alita_tui.sandbox.warden.relay import PIECE, REPORTED, WINDOW, Relay
 from alita_tui.sandbox.warden.watch import Watch
 
 STDIO = 0
-"""The number of the connection that stdin and stdout are."""
+"""The number of the connection that consists of stdin and stdout."""
 NOISE = 1 << 16
 """Bytes of stderr passed on in a second; the rest of that second is dropped."""
 DRAIN_SECONDS = 1.0
@@ -35,7 +35,7 @@ class Program:
     """The program and its pipes."""
 
     def __init__(self, channel: Channel, job: dict[str, Any], limits: dict[str, Any], uid: int) -> None:
-        """Start it: `argv` and `env` as asked for, the files of the broker's door in place."""
+        """Start it with the job's `argv` and `env`, and with the files by which it reaches the broker (`door`)."""
         self._channel = channel
         stdin, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
@@ -54,31 +54,31 @@ class Program:
         self._taken = 0
         self._host_done = False
         self._noise = 0
-        self._second = 0
+        self._noise_second = 0
 
     def readers(self) -> list[int]:
-        """Return what to wait for to be readable; not stdout while the host takes no more."""
-        out = [self.stdout] if self.stdout >= 0 and self._credit else []
-        return [*out, *([self.stderr] if self.stderr >= 0 else [])]
+        """Return the descriptors to read from, without stdout while the host takes no more."""
+        stdout = [self.stdout] if self.stdout >= 0 and self._credit else []
+        return [*stdout, *([self.stderr] if self.stderr >= 0 else [])]
 
     def writers(self) -> list[int]:
-        """Return what to wait for to be writable."""
+        """Return the descriptors to write to."""
         return [self.stdin] if self._unwritten and self.stdin >= 0 else []
 
     def obey(self, kind: bytes, data: bytes) -> None:
-        """Carry out a frame of the host about stdin and stdout."""
+        """Handle a frame of the host about stdin and stdout."""
         if kind == b"K":
             self._credit += struct.unpack(">I", data)[0]
         elif kind == b"X":
             self._host_done = True
             self._settle()
         elif kind == b"N" and self.stdin < 0:
-            self._took(len(data))
+            self._report_taken(len(data))
         elif kind == b"N":
             self._unwritten += data
 
     def turn(self, ready: list[Any], writable: list[Any]) -> None:
-        """Move what can be moved without waiting."""
+        """Read and write what is possible without waiting."""
         if self.stdin in writable:
             try:
                 written = os.write(self.stdin, self._unwritten[:PIECE])
@@ -89,7 +89,7 @@ class Program:
                 os.close(self.stdin)
                 self.stdin = -1
             del self._unwritten[:written]
-            self._took(written)
+            self._report_taken(written)
             self._settle()
         if self.stdout in ready:
             self._read_out()
@@ -116,14 +116,14 @@ class Program:
             os.close(self.stderr)
             self.stderr = -1
             return
-        second = int(time.monotonic())
-        if second != self._second:
-            self._second, self._noise = second, 0
-        if passed := piece[: max(NOISE - self._noise, 0)]:
-            self._channel.send(b"E", passed)
+        current_second = int(time.monotonic())
+        if current_second != self._noise_second:
+            self._noise_second, self._noise = current_second, 0
+        if passed_on := piece[: max(NOISE - self._noise, 0)]:
+            self._channel.send(b"E", passed_on)
         self._noise += len(piece)
 
-    def _took(self, count: int) -> None:
+    def _report_taken(self, count: int) -> None:
         self._taken += count
         if self._taken >= REPORTED:
             self._send(b"K", struct.pack(">I", self._taken))
@@ -168,7 +168,7 @@ def begin(job: dict[str, Any], limits: dict[str, Any], uid: int, pipes: tuple[in
 
 
 def serve_program(channel: Channel, settings: dict[str, Any], uid: int, job: dict[str, Any]) -> None:
-    """Run the program until it ends or exceeds a limit, then report; the channel's end ends everything."""
+    """Run the program until it ends or exceeds a limit, then report; when the channel closes, everything ends."""
     limits = settings["limits"]
     relay = Relay(channel)
     job["door"] = json.loads(relay.open(json.dumps(job["door"]).encode() if job["door"] else b""))
@@ -176,7 +176,7 @@ def serve_program(channel: Channel, settings: dict[str, Any], uid: int, job: dic
     watch = Watch(limits)
     limits_hit: list[str] = []
     wait_status: int | None = None
-    looked = time.monotonic()
+    checked_at = time.monotonic()
     deadline = float("inf")
     while not (wait_status is not None and (program.drained() or time.monotonic() > deadline)):
         while (frame := channel.take()) is not None:
@@ -192,12 +192,12 @@ def serve_program(channel: Channel, settings: dict[str, Any], uid: int, job: dic
             channel.listen()
         relay.turn(ready, writable)
         program.turn(ready, writable)
-        ended = reap(program.pid)  # and orphans
-        if wait_status is None and ended is not None:
-            wait_status, deadline = ended, time.monotonic() + DRAIN_SECONDS
+        status = reap(program.pid)  # and orphans
+        if wait_status is None and status is not None:
+            wait_status, deadline = status, time.monotonic() + DRAIN_SECONDS
             end_all()
-        if wait_status is None and time.monotonic() - looked > watch.patience:
-            looked = time.monotonic()
+        if wait_status is None and time.monotonic() - checked_at > watch.patience:
+            checked_at = time.monotonic()
             if (exceeded := watch.exceeded()) is not None:
                 limits_hit.append(exceeded)
                 end_all()

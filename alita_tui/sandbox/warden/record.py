@@ -1,4 +1,4 @@
-"""The messages of a trial's parties, strictly checked, and the record of the tests that they make."""
+"""Checks the messages of a trial's parties strictly, and records the course of the tests."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 MOST_TESTS = 500
 MOST_CALLS = 200
-"""How many of the tests' calls are recorded."""
-LARGEST_GIVEN = 4000
-LARGEST_KEPT = 100_000
+"""Most calls of the tests that are recorded."""
+LARGEST_ARGUMENTS = 4000
+LARGEST_RESULT = 100_000
 """Characters of a recorded call's arguments, and of its result."""
-MOST_KEPT = 2_000_000
+MOST_RESULTS = 2_000_000
 """Characters of all recorded results."""
 MOST_TEXT = 20_000
 MOST_PLACES = 100_000
@@ -22,14 +22,14 @@ class Broken(Exception):
 
 
 class Failed(Exception):
-    """A party could not start: `answer` is the answer of the piece of work."""
+    """A party could not start. `answer` is the answer to the piece of work."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__()
         self.answer = answer
 
 
-def began(message: dict[str, Any]) -> None:
+def check_ready(message: dict[str, Any]) -> None:
     """Check that a party is ready. Raise Failed, Broken."""
     if "unsupported" in message:
         raise Failed({"unsupported": _text(message["unsupported"])})
@@ -40,13 +40,13 @@ def began(message: dict[str, Any]) -> None:
         raise Broken("the tool's process did not say that it is ready")
 
 
-def answered(message: dict[str, Any], number: int) -> dict[str, Any]:
+def checked_answer(message: dict[str, Any], number: int) -> dict[str, Any]:
     """Return the answer to a call, reduced to the valid fields. Raise Broken."""
     if message.get("answer") != number or isinstance(number, bool):
         raise Broken("the tool's process answered what it was not asked")
     fields: dict[str, Any] = {name: _number(message.get(name)) for name in _TIMES}
     if "passed" in message:
-        fields |= observed(message)
+        fields |= checked_observations(message)
     if "result" in message:
         return {**fields, "result": message["result"]}
     kinds, arguments = message.get("kinds"), message.get("args")
@@ -64,8 +64,8 @@ def answered(message: dict[str, Any], number: int) -> dict[str, Any]:
     }
 
 
-def observed(message: dict[str, Any]) -> dict[str, Any]:
-    """Return what a tool's process recorded of itself. Raise Broken."""
+def checked_observations(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the valid part of what a tool's process recorded about itself. Raise Broken."""
     passed, accesses = message.get("passed"), message.get("seen")
     if not isinstance(passed, list) or not isinstance(accesses, list):
         raise Broken("the tool's process did not say what it noted")
@@ -92,9 +92,9 @@ class Record:
         self._current = ""
         self._fault = ""
         self._calls: list[dict[str, Any]] = []
-        self._made = 0
-        self._kept_size = 0
-        self._more: dict[str, Any] = {}
+        self._call_count = 0
+        self._recorded_chars = 0
+        self._extra: dict[str, Any] = {}
 
     def take(self, message: dict[str, Any]) -> None:
         """Record a message of the tests' process. Raise Failed, Broken."""
@@ -105,7 +105,7 @@ class Record:
             and not self._current
             and message["begin"] in self._labels[len(self._cases) :][:1]
         ):
-            self._current, self._fault, self._made = message["begin"], "", 0
+            self._current, self._fault, self._call_count = message["begin"], "", 0
         elif "end" in message and self._current and message["end"] == self._current:
             fault = self._fault or _text(message.get("message"))
             self._case(message.get("passed") is True and not fault, fault, _number(message.get("ms")))
@@ -117,7 +117,7 @@ class Record:
 
     def call(self, order: dict[str, Any], answer: dict[str, Any]) -> None:
         """Record a call of `run` by the tests."""
-        self._made += 1
+        self._call_count += 1
         arguments = {"given": order["given"], "named": order["named"]}
         outcome: dict[str, Any] = {
             name: answer[name] for name in ("result", "error", "text", "unfit") if name in answer
@@ -126,42 +126,42 @@ class Record:
             return
         size = len(repr(outcome))
         if (
-            len(repr(arguments)) <= LARGEST_GIVEN
-            and size <= LARGEST_KEPT
-            and self._kept_size + size <= MOST_KEPT
+            len(repr(arguments)) <= LARGEST_ARGUMENTS
+            and size <= LARGEST_RESULT
+            and self._recorded_chars + size <= MOST_RESULTS
         ):
-            self._kept_size += size
+            self._recorded_chars += size
             self._calls.append({"test": self._current, **arguments, **outcome})
 
     def fault(self, reason: str) -> None:
         """Fail the current test, whatever its process reports."""
         self._fault = self._fault or reason
 
-    def note(self, more: dict[str, Any]) -> None:
+    def note(self, fields: dict[str, Any]) -> None:
         """Add to the answer."""
-        self._more |= more
+        self._extra |= fields
 
     def end(self, reason: str, *, late: bool = False) -> None:
-        """End the record: tests without an end have failed."""
-        self._more["late"] = late
+        """End the record; tests that have not ended count as failed."""
+        self._extra["late"] = late
         if self._labels is None:
-            self._more["error"] = reason
+            self._extra["error"] = reason
             return
         for label in self._labels[len(self._cases) :]:
-            own = label == self._current or not self._current
+            is_current = label == self._current or not self._current
             self._current = label
-            self._case(False, reason if own else f"not run: {reason}", 0.0)
+            self._case(False, reason if is_current else f"not run: {reason}", 0.0)
         self._current = ""
 
     def answer(self) -> dict[str, Any]:
         """Return the answer as the host reads it."""
-        if "error" in self._more:
-            return self._more
-        return {"cases": self._cases, "calls": self._calls, **self._more}
+        if "error" in self._extra:
+            return self._extra
+        return {"cases": self._cases, "calls": self._calls, **self._extra}
 
     def _begin(self, message: dict[str, Any]) -> None:
         if "failed" in message or "unsupported" in message:
-            began(message)
+            check_ready(message)
         labels = message.get("tests")
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise Broken("the tests' process did not say which tests there are")
@@ -171,14 +171,14 @@ class Record:
             )
         self._labels = [label[:200] for label in labels]
 
-    def _case(self, passed: bool, message: str, spent: float) -> None:
+    def _case(self, passed: bool, message: str, duration_ms: float) -> None:
         self._cases.append(
             {
                 "name": self._current,
                 "passed": passed,
                 "message": "" if passed else message or "failed",
-                "duration_ms": spent,
-                "calls": self._made,
+                "duration_ms": duration_ms,
+                "calls": self._call_count,
             }
         )
 
@@ -192,5 +192,5 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> float:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if plain and 0 <= value < 1e9 else 0.0  # type: ignore[arg-type, operator]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < 1e9 else 0.0  # type: ignore[arg-type, operator]

@@ -1,8 +1,8 @@
-"""The tool's only way out: connections to a port of the loopback, carried over the channel to the broker.
+"""The tool's only way out: connections to a port of the loopback, forwarded over the channel to the broker.
 
 The warden moves bytes without reading them; the host reads, decides and acts. Every frame has the number of a
-connection: `C` it was opened, `N` bytes, `K` how many of them were taken, `X` no more will come. Neither side sends
-more than a window beyond what was taken, so that nothing piles up.
+connection: `C` opened, `N` bytes, `K` the number of bytes taken, `X` end of data. Neither side sends more than a window
+beyond what was taken, so that nothing accumulates.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ REPORTED = 1 << 16
 MOST = 16
 """Connections at a time."""
 BACKLOG = 128
-"""Connections that may wait; the kernel makes any more retry a second later."""
+"""Connections that may wait; the kernel delays further ones by a second."""
 
 
 class Connection:
     """One connection of the tool."""
 
-    def __init__(self, own: socket.socket) -> None:
-        self.socket = own
+    def __init__(self, tool_socket: socket.socket) -> None:
+        self.socket = tool_socket
         self.credit = WINDOW
         """Bytes that the host still takes."""
         self.unwritten = bytearray()
@@ -43,15 +43,15 @@ class Connection:
 
 
 class Relay:
-    """All connections of one run; without `open` there can be none."""
+    """All connections of one run; none are possible before `open`."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._listener: socket.socket | None = None
         self._count = 0
         self._open: dict[int, Connection] = {}
-        self.longer = 0.0
-        """Seconds that the host adds to the time limit, because the run waits for it."""
+        self.added_seconds = 0.0
+        """Seconds that the host adds to the time limit while the run waits for it."""
 
     def open(self, settings: bytes) -> bytes:
         """Listen; return the settings for the tool with the port filled in, or `{}` where nothing is granted."""
@@ -65,7 +65,7 @@ class Relay:
         return json.dumps(json.loads(settings)).replace("{port}", port).encode()
 
     def readers(self) -> list[Any]:
-        """Return what to wait for to be readable."""
+        """Return the sockets to read from."""
         sockets: list[Any] = [
             connection.socket
             for connection in self._open.values()
@@ -76,20 +76,20 @@ class Relay:
         return sockets
 
     def writers(self) -> list[Any]:
-        """Return what to wait for to be writable."""
+        """Return the sockets to write to."""
         return [connection.socket for connection in self._open.values() if connection.unwritten]
 
     def obey(self, kind: bytes, payload: bytes) -> None:
-        """Carry out a frame of the host."""
+        """Handle a frame of the host."""
         if kind == b"W":
-            self.longer += struct.unpack(">d", payload)[0]
+            self.added_seconds += struct.unpack(">d", payload)[0]
             return
         number = struct.unpack(">I", payload[:4])[0]
         connection = self._open.get(number)
         if connection is None:
             return
         if kind == b"N" and connection.broken:
-            self._took(number, connection, len(payload) - 4)
+            self._report_taken(number, connection, len(payload) - 4)
         elif kind == b"N":
             connection.unwritten += payload[4:]
             self._write(number, connection)
@@ -100,7 +100,7 @@ class Relay:
             self._settle(number, connection)
 
     def turn(self, ready: list[Any], writable: list[Any]) -> None:
-        """Move what can be moved without waiting, and accept a connection."""
+        """Read and write what is possible without waiting, and accept a connection."""
         for number, connection in list(self._open.items()):
             if connection.socket in writable:
                 self._write(number, connection)
@@ -108,17 +108,17 @@ class Relay:
                 self._read(number, connection)
         if self._listener is not None and self._listener in ready:
             try:
-                own = self._listener.accept()[0]
+                tool_socket = self._listener.accept()[0]
             except OSError:
                 return  # closed before it was accepted
-            own.setblocking(False)
-            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            tool_socket.setblocking(False)
+            tool_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._count += 1
-            self._open[self._count] = Connection(own)
+            self._open[self._count] = Connection(tool_socket)
             self._send(b"C", self._count)
 
     def close(self) -> None:
-        """Close everything: the run is over."""
+        """Close all connections at the end of the run."""
         for connection in self._open.values():
             connection.socket.close()
         self._open.clear()
@@ -154,10 +154,10 @@ class Relay:
             taken += len(connection.unwritten)
             connection.unwritten.clear()
             connection.broken = True
-        self._took(number, connection, taken)
+        self._report_taken(number, connection, taken)
         self._settle(number, connection)
 
-    def _took(self, number: int, connection: Connection, count: int) -> None:
+    def _report_taken(self, number: int, connection: Connection, count: int) -> None:
         connection.taken += count
         if connection.taken >= REPORTED:
             self._send(b"K", number, struct.pack(">I", connection.taken))

@@ -1,4 +1,4 @@
-"""The modules `workspace` and `hosts` of self-tests: what the tool finds outside of itself, as the tests have it."""
+"""The modules `workspace` and `hosts` of self-tests, with which tests define what the tool finds outside of itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNGRANTED = "the tool asks for nothing that could be stood in for (capabilities
 
 
 class _StandIn(types.ModuleType):
-    """Reaches the broker's stand-ins of this run."""
+    """Sends requests to the broker's stand-ins of this run."""
 
     def __init__(self, name: str, url: str) -> None:
         super().__init__(name, "Stands in for what the tool is granted, for self-tests.")
@@ -39,18 +39,18 @@ class _StandIn(types.ModuleType):
 
 
 class WorkspaceModule(_StandIn):
-    """Files of the workspace. What a tests module makes at its top level is there before each test."""
+    """Files of the workspace. Each test starts with the files that the tests module makes at its top level."""
 
     def __init__(self, url: str) -> None:
         super().__init__("workspace", url)
         self._base: dict[str, bytes] = {}
-        self._made: dict[str, bytes] = {}
+        self._files: dict[str, bytes] = {}
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Make a file, or replace it."""
+        """Create or replace a file."""
         data = content.encode("utf-8") if isinstance(content, str) else bytes(content)
         self._ask("PUT", name, data)
-        self._made[name] = data
+        self._files[name] = data
 
     def read(self, name: str) -> str:
         """Return a file's text. Raise FileNotFoundError."""
@@ -62,22 +62,22 @@ class WorkspaceModule(_StandIn):
 
     def names(self) -> list[str]:
         """Return every file's name, sorted."""
-        listed: list[str] = json.loads(self._ask("GET", ""))
-        return listed
+        names: list[str] = json.loads(self._ask("GET", ""))
+        return names
 
-    def _settle(self) -> None:
-        """Note what is there before each test."""
-        self._base = dict(self._made)
+    def _keep_as_base(self) -> None:
+        """Remember the present files as those before each test."""
+        self._base = dict(self._files)
 
     def _reset(self) -> None:
-        """Make the workspace what it was before the first test."""
+        """Restore the files that there were before the first test."""
         if self._url:
             files = {name: base64.b64encode(data).decode() for name, data in self._base.items()}
             self._ask("POST", "", json.dumps(files).encode())
 
 
 class HostsModule(_StandIn):
-    """Answers of hosts, models and other tools. What a tests module says at its top level holds before each test."""
+    """Answers of hosts, models and tools. Each test starts with those that the tests module sets at its top level."""
 
     def __init__(self, url: str) -> None:
         super().__init__("hosts", url)
@@ -89,7 +89,7 @@ class HostsModule(_StandIn):
     def answer(
         self, request: str, body: Any = b"", *, status: int = 200, headers: dict[str, str] | None = None
     ) -> None:
-        """Have `METHOD URL` answered: by this text or these bytes, or by any other value as JSON."""
+        """Set the answer to `METHOD URL`: this text, these bytes, or any other value as JSON."""
         data = body.encode("utf-8") if isinstance(body, str) else body
         if not isinstance(data, bytes):
             data = json.dumps(data).encode()
@@ -98,35 +98,35 @@ class HostsModule(_StandIn):
         self._send()
 
     def reply(self, text: str) -> None:
-        """Have a model reply so, after what it was to reply before."""
+        """Add a model's reply, after those that were added before."""
         self._replies.append(text)
         self._send()
 
     def tool(
         self, name: str, result: Any = None, *, arguments: dict[str, Any] | None = None, error: str = ""
     ) -> None:
-        """Have a tool that is called give this result, or fail: for these arguments, or for any."""
+        """Set the result or the error of calls of a tool: with these arguments, or with any."""
         key = name if arguments is None else f"{name} {json.dumps(arguments, sort_keys=True)}"
         self._tools[key] = {"result": result, "error": error}
         self._send()
 
     def requests(self) -> list[dict[str, Any]]:
-        """Return what the tool has asked hosts and tools for since the answers were given."""
-        requests: list[dict[str, Any]] = json.loads(self._ask("GET", ".hosts"))
-        for request in requests:
+        """Return the tool's requests to hosts and tools since the answers were set."""
+        recorded: list[dict[str, Any]] = json.loads(self._ask("GET", ".hosts"))
+        for request in recorded:
             request["body"] = base64.b64decode(request["body"])
-        return requests
+        return recorded
 
     def _send(self) -> None:
         answers = {"answers": self._answers, "replies": self._replies, "tools": self._tools}
         self._ask("PUT", ".hosts", json.dumps(answers).encode())
 
-    def _settle(self) -> None:
-        """Note what holds before each test."""
+    def _keep_as_base(self) -> None:
+        """Remember the present answers as those before each test."""
         self._base = (dict(self._answers), list(self._replies), dict(self._tools))
 
     def _reset(self) -> None:
-        """Have everything answered as it was before the first test."""
+        """Restore the answers that there were before the first test."""
         if self._url:
             self._answers, self._replies = dict(self._base[0]), list(self._base[1])
             self._tools = dict(self._base[2])

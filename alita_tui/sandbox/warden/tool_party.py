@@ -28,50 +28,50 @@ PASSED = "__alita_passed__"
 
 
 def send(message: dict[str, Any]) -> None:
-    """Send the judge a message. Raise what `messages.written` raises."""
-    data = memoryview(messages.written(message))
+    """Send the judge a message. Raise what `messages.encode` raises."""
+    data = memoryview(messages.encode(message))
     while data:
         data = data[os.write(3, data) :]
 
 
 def receive() -> dict[str, Any]:
     """Return the judge's next message; end this process when there is none."""
-    return messages.read(order())
+    return messages.decode(order())
 
 
-class Served:
-    """The imported tool, and what is recorded of it."""
+class ServedTool:
+    """The imported tool, and what is recorded about it."""
 
-    def __init__(self, part: dict[str, Any]) -> None:
-        folder = part["folder"]
-        path = f"{folder}/{part['module']}{part['suffix']}"
-        if not part["start"]:  # a program could read its own code there
+    def __init__(self, order: dict[str, Any]) -> None:
+        folder = order["folder"]
+        path = f"{folder}/{order['module']}{order['suffix']}"
+        if not order["start"]:  # a program could read its own code there
             with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(part["code"])
-        for name, data in part["files"].items():
+                file.write(order["code"])
+        for name, data in order["files"].items():
             if "/" in name:
                 os.makedirs(os.path.dirname(name), exist_ok=True)
             with open(name, "wb") as input_file:
                 input_file.write(binascii.a2b_base64(data))
         sys.path.insert(0, folder)
-        self._own = folder
+        self._own_folder = folder
         self.passed: set[int] = set()
         self.accesses: AccessLog | None = None
         self.foreign: Foreign | None = None
-        if part["start"]:
-            most = part["limits"]["result_bytes"]
-            names = part["parameters"]
-            self.foreign = Foreign(part["start"], part["module"], path, part["code"], most, names)
+        if order["start"]:
+            most_bytes = order["limits"]["result_bytes"]
+            names = order["parameters"]
+            self.foreign = Foreign(order["start"], order["module"], path, order["code"], most_bytes, names)
             self.module: Any = self.foreign
             return
         setattr(builtins, PASSED, self.passed.add)
-        self.accesses = AccessLog(path) if part["watch"] else None
-        self.module = importlib.import_module(part["module"])
+        self.accesses = AccessLog(path) if order["watch"] else None
+        self.module = importlib.import_module(order["module"])
 
     def answer(self, call: dict[str, Any]) -> None:
-        """Call `run` and send the answer; a process for this call alone adds what it recorded."""
-        began, spent = time.perf_counter(), self._spent()
-        before = self._surround(call)
+        """Call `run` and send the answer; a process that serves only this call adds what it recorded."""
+        started, spent = time.perf_counter(), self._spent()
+        environment_before = self._surround(call)
         try:
             outcome: dict[str, Any] = {
                 "result": self.module.run(*call.get("given", ()), **call.get("named", {}))
@@ -79,14 +79,14 @@ class Served:
         except BaseException as error:
             outcome = described(error)
         times = {
-            "ms": (time.perf_counter() - began) * 1000,
+            "ms": (time.perf_counter() - started) * 1000,
             "cpu_ms": (self._spent() - spent) * 1000,
         }
-        self._restore(before)
-        noted = self.observed() if call.get("fresh") else {}
+        self._restore(environment_before)
+        observations = self.observed() if call.get("fresh") else {}
         flush()
         try:
-            send({"answer": call["call"], **outcome, **times, **noted})
+            send({"answer": call["call"], **outcome, **times, **observations})
         except (TypeError, ValueError, RecursionError, MemoryError) as error:
             text = f"run() returned what is no JSON value: {error}"
             failed = {
@@ -96,10 +96,10 @@ class Served:
                 "text": text,
                 "trace": text,
             }
-            send({"answer": call["call"], **failed, **times, **noted, "unfit": text})
+            send({"answer": call["call"], **failed, **times, **observations, "unfit": text})
 
-    def apart(self, call: dict[str, Any]) -> None:
-        """Answer a call in a new process, which knows of no other call."""
+    def answer_apart(self, call: dict[str, Any]) -> None:
+        """Answer a call in a new process, which has seen no other call."""
         with self._unobserved():
             child = os.fork()
         if child == 0:
@@ -119,12 +119,12 @@ class Served:
         return {"passed": sorted(self.passed), "seen": self.accesses.listed() if self.accesses else []}
 
     def _spent(self) -> float:
-        """Return the processor time in seconds of what runs the tool."""
+        """Return the processor time in seconds of the processes that run the tool."""
         return time.process_time() + (self.foreign.spent() if self.foreign is not None else 0.0)
 
     def _surround(self, call: dict[str, Any]) -> dict[str, str]:
-        """Set environment and folder as the tests have them; return the environment as it was."""
-        before = dict(os.environ)
+        """Set environment and folder to those of the tests; return the environment before."""
+        environment_before = dict(os.environ)
         with self._unobserved():
             os.environ.update(call.get("environment", {}))
             for name in call.get("without", ()):
@@ -132,15 +132,15 @@ class Served:
             if call.get("folder"):
                 with suppress(OSError):
                     os.chdir(call["folder"])
-        return before
+        return environment_before
 
-    def _restore(self, before: dict[str, str]) -> None:
+    def _restore(self, environment_before: dict[str, str]) -> None:
         with self._unobserved():
-            if dict(os.environ) != before:
+            if dict(os.environ) != environment_before:
                 os.environ.clear()
-                os.environ.update(before)
+                os.environ.update(environment_before)
             if len(os.listdir("/tmp")) > 1:
-                share(self._own)
+                share(self._own_folder)
 
     def _unobserved(self) -> AbstractContextManager[None]:
         return self.accesses.paused() if self.accesses else nullcontext()
@@ -154,7 +154,7 @@ def flush() -> None:
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Return an exception as JSON: its classes upwards, its arguments and its text."""
+    """Return an exception as JSON: the names of its classes from the most derived one, its arguments and its text."""
     if isinstance(error, Failure):
         described_failure = {"error": error.kinds[0], "kinds": error.kinds, "args": [error.text]}
         return {**described_failure, "text": error.text[:2000], "trace": error.trace, "limit": None}
@@ -165,7 +165,7 @@ def described(error: BaseException) -> dict[str, Any]:
         text = ""
     try:
         arguments = list(error.args)
-        messages.written({"given": arguments})
+        messages.encode({"given": arguments})
     except BaseException:
         arguments = [text]
     return {
@@ -178,37 +178,37 @@ def described(error: BaseException) -> dict[str, Any]:
     }
 
 
-def instructed() -> dict[str, Any]:
-    """Return this party's part of the piece of work, with its limits set and its requirements importable."""
+def receive_order() -> dict[str, Any]:
+    """Receive and return this party's part of the work; set its limits, and make its requirements importable."""
     settle()
-    part = receive()
-    restrict(part["limits"])
-    if part["environment"]:
+    order = receive()
+    restrict(order["limits"])
+    if order["environment"]:
         sys.path.insert(0, "/env")
-    return part
+    return order
 
 
 def serve() -> NoReturn:
     """Import the tool, then answer calls until the judge is gone."""
-    part = instructed()
-    os.mkdir(part["folder"], 0o700)
+    order = receive_order()
+    os.mkdir(order["folder"], 0o700)
     try:
-        meet(part["conditions"], foreign=bool(part["start"]))
-        announce_broker(part["door"])
-        served = Served(part)
+        meet(order["conditions"], foreign=bool(order["start"]))
+        announce_broker(order["door"])
+        served = ServedTool(order)
     except Unsupported as error:
         send({"unsupported": str(error)})
         os._exit(0)
     except BaseException as error:
         send({"failed": described(error)})
         os._exit(0)
-    allow(part["limits"]["cpu_seconds"])
+    allow(order["limits"]["cpu_seconds"])
     send({"ready": True})
     while True:
         message = receive()
         if "observed" in message:
             send(served.observed())
         elif message.get("fresh"):
-            served.apart(message)
+            served.answer_apart(message)
         else:
             served.answer(message)

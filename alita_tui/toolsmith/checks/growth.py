@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, Value
-from alita_tui.runtimes.python.truncation import says_so
+from alita_tui.runtimes.python.truncation import announces_bound
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.growth_inputs import Ladder, finer, ladders, power
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_calls
@@ -93,7 +93,7 @@ class GrowthCheck:
         if not measured or any(not climb.tried for climb in climbed):
             raise CouldNotRun("there was no time for inputs of growing size")
         cut = next((climb for climb in climbed if climb.cut), None)
-        if cut and not await asyncio.to_thread(says_so, case.draft):
+        if cut and not await asyncio.to_thread(announces_bound, case.draft):
             size, last = cut.cut, cut.gave[-1][0]
             text = f"{_size(cut, size)} and {last:,} give the same result: is what is longer cut off?"
             return failed(

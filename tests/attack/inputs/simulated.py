@@ -376,7 +376,7 @@ def finish(work: Any) -> None:
 def run(count: int, seed: int) -> tuple[list[str], Counter[str]]:
     """Play scripts: what went wrong, and the verdicts there were."""
     # The same few builds come again and again: their code is parsed once each.
-    risk._names = cache(getattr(risk._names, "__wrapped__", risk._names))
+    risk._name_risks = cache(getattr(risk._name_risks, "__wrapped__", risk._name_risks))
     missed: list[str] = []
     verdicts: Counter[str] = Counter()
     for number in range(count):

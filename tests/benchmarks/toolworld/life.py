@@ -22,7 +22,7 @@ from alita_tui.spine.commands import GiveFeedback, ResolveApproval, SubmitTask
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.view.queries import build_of
-from alita_tui.view.risk import names_of, risks
+from alita_tui.view.risk import names_to_accept, risks
 from tests.benchmarks.toolworld.mind import Mind
 from tests.benchmarks.toolworld.world import Task, equal, right, trials
 
@@ -169,7 +169,7 @@ class Life:
         twins = [twin for one in attempt.gates for twin in one.twins] if found else []
         if not found:
             verdict = e.Verdict(decision="approved")
-        elif names_of(found) == ("twin",) and twins:
+        elif names_to_accept(found) == ("twin",) and twins:
             verdict = e.Verdict(decision="aliased", alias_of=twins[0])
         else:
             done.builds.append("rejected")

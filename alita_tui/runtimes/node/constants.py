@@ -1,4 +1,4 @@
-"""The values that a module is written with. Pure."""
+"""The literal values in a module. Pure."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from alita_tui.runtimes.node.names import in_main, text_of
 from alita_tui.runtimes.port import Constant
 
 _TABLE = 5
-"""From how many numbers or texts on an array is a table."""
+"""Smallest number of elements from which an array counts as a table."""
 
 
-def written(code: str, language: str, task: frozenset[str] | None = None) -> list[Constant]:
-    """Return texts and numbers; with the texts of a task less the defaults of parameters and what is a table's own."""
+def constants_of(code: str, language: str, task: frozenset[str] | None = None) -> list[Constant]:
+    """Return texts and numbers; with the texts of a task without defaults of parameters and numbers of tables."""
     tree = syntax_tree(code, language)
-    found: list[Constant] = []
+    constants: list[Constant] = []
     for node in tree.walk() if tree is not None else ():
         value = _value(node)
         if (
             value is None
             or in_main(node)
-            or any(one.kind in ("import_statement", "type_annotation") for one in node.above())
+            or any(ancestor.kind in ("import_statement", "type_annotation") for ancestor in node.above())
         ):
             continue
         if task is not None and (_is_default(node) or (isinstance(value, int | float) and _in_table(node))):
             continue
-        refuses = any(one.kind == "throw_statement" for one in node.above())
-        found.append(Constant(node.line, value, refuses))
-    return found
+        refuses = any(ancestor.kind == "throw_statement" for ancestor in node.above())
+        constants.append(Constant(node.line, value, refuses))
+    return constants
 
 
 def _value(node: Node) -> str | int | float | None:
@@ -45,14 +45,14 @@ def _value(node: Node) -> str | int | float | None:
 
 
 def _is_default(node: Node) -> bool:
-    above = node.parent
+    parent = node.parent
     return (
-        above is not None
+        parent is not None
         and node.field == "right"
-        and above.kind in ("assignment_pattern", "object_assignment_pattern")
+        and parent.kind in ("assignment_pattern", "object_assignment_pattern")
     )
 
 
 def _in_table(node: Node) -> bool:
-    above = node.parent
-    return above is not None and above.kind == "array" and len(above.parts()) >= _TABLE
+    parent = node.parent
+    return parent is not None and parent.kind == "array" and len(parent.parts()) >= _TABLE

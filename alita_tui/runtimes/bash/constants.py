@@ -1,4 +1,4 @@
-"""The values that a script is written with. Pure."""
+"""The literal values in a script. Pure."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from alita_tui.runtimes.port import Constant
 _INNER = re.compile(r'"((?:[^"\\]|\\.)*)"|(?<![\w.$])(\d+(?:\.\d+)?)(?!\w)')
 
 
-def written(code: str) -> list[Constant]:
-    """Return the texts and numbers of a script; what stands in a text in quotes counts as well."""
+def constants_of(code: str) -> list[Constant]:
+    """Return the texts and numbers of a script, including those in quotes within a text."""
     tree = syntax_tree(code, "bash")
-    found: list[Constant] = []
+    constants: list[Constant] = []
     for node in tree.walk() if tree is not None else ():
         if node.kind in ("string", "raw_string", "ansi_c_string", "heredoc_body") and (
             text := literal(node) or node.text
         ):
             refuses = any(
-                one.kind == "command" and one.text.startswith(("echo", "printf")) for one in node.above()
+                constant.kind == "command" and constant.text.startswith(("echo", "printf"))
+                for constant in node.above()
             )
-            found.append(Constant(node.line, text, refuses))
+            constants.append(Constant(node.line, text, refuses))
             for words, number in _INNER.findall(text):
-                found.append(Constant(node.line, float(number) if number else words, refuses))
+                constants.append(Constant(node.line, float(number) if number else words, refuses))
         elif node.kind == "number" or (node.kind == "word" and re.fullmatch(r"-?\d+(\.\d+)?", node.text)):
-            found.append(
+            constants.append(
                 Constant(
                     node.line, float(node.text) if re.fullmatch(r"-?\d+(\.\d+)?", node.text) else node.text
                 )
             )
         elif node.kind == "word" and len(node.text) > 2:
-            found.append(Constant(node.line, node.text))
+            constants.append(Constant(node.line, node.text))
     return [
-        Constant(one.line, int(one.value), one.refuses)
-        if isinstance(one.value, float) and one.value.is_integer()
-        else one
-        for one in found
+        Constant(constant.line, int(constant.value), constant.refuses)
+        if isinstance(constant.value, float) and constant.value.is_integer()
+        else constant
+        for constant in constants
     ]

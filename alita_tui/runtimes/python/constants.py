@@ -1,4 +1,4 @@
-"""The values that Python code is written with, and which of them are a table's own or a default. Pure."""
+"""The literal values in Python code, and which of them belong to tables or are defaults. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from alita_tui.runtimes.port import Constant
 from alita_tui.runtimes.python.draft_ast import constants, run_function
 
 _TABLE, _WORDS = 5, 4
-"""From how many numbers, and plain words, on something is a table."""
+"""Smallest numbers of numbers and of plain words that count as a table."""
 _WORD = re.compile(r"[^\W\d_]{1,24}(?: [^\W\d_]{1,24})?")
 """A word or two, such as the names of colours or months that a table is made of."""
 
 
-def written(tree: ast.Module, task: frozenset[str] | None = None) -> list[Constant]:
-    """Return every constant less docstrings; with the texts of a task also less tables and the defaults of `run`."""
+def constants_of(tree: ast.Module, task: frozenset[str] | None = None) -> list[Constant]:
+    """Return every constant except docstrings; with the texts of a task also without tables and defaults of `run`."""
     if task is None:
         return [Constant(node.lineno, node.value) for node in constants(tree)]
     tables = {id(number) for node in ast.walk(tree) for number in _table(node, task)}
@@ -25,18 +25,18 @@ def written(tree: ast.Module, task: frozenset[str] | None = None) -> list[Consta
     run = run_function(tree)
     defaults = [*run.args.defaults, *filter(None, run.args.kw_defaults)] if run else []
     defaults += _named_defaults(tree, defaults)
-    spared = tables | {id(child) for default in defaults for child in ast.walk(default)}
+    excluded = tables | {id(child) for default in defaults for child in ast.walk(default)}
     return [
         Constant(node.lineno, node.value, id(node) in refusals)
         for node in constants(tree)
-        if id(node) not in spared
+        if id(node) not in excluded
     ]
 
 
 def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
-    """Return what is a table's own: numbers or plain words of a list, tuple, set or dict with several of them.
+    """Return the constants of a table: numbers or plain words of a list, tuple, set or dict with several of them.
 
-    So is a text that is split into plain words. Words are no table's own where more than half are the task's.
+    A text that is split into plain words is a table too. Words of which more than half are the task's are none.
     """
     if isinstance(node, ast.Attribute) and node.attr == "split" and isinstance(node.value, ast.Constant):
         words_of = re.split(r"[\s,;|]+", str(node.value.value).strip())
@@ -46,16 +46,18 @@ def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
         items = node.elts
     elif isinstance(node, ast.Dict):
         items = [item for item in (*node.keys, *node.values) if item is not None]
-    held = [
+    items_inside = [
         nested
         for item in items
         for nested in (item.elts if isinstance(item, ast.List | ast.Tuple) else [item])
         if isinstance(nested, ast.Constant)
     ]
     numbers = [
-        item for item in held if isinstance(item.value, int | float) and not isinstance(item.value, bool)
+        item
+        for item in items_inside
+        if isinstance(item.value, int | float) and not isinstance(item.value, bool)
     ]
-    words = [item for item in held if isinstance(item.value, str) and _WORD.fullmatch(item.value)]
+    words = [item for item in items_inside if isinstance(item.value, str) and _WORD.fullmatch(item.value)]
     return [
         *(numbers if len(numbers) >= _TABLE else ()),
         *(words if _own_words([str(item.value) for item in words], texts) else ()),
@@ -64,8 +66,8 @@ def _table(node: ast.AST, texts: frozenset[str]) -> list[ast.Constant]:
 
 def _own_words(words: list[str], texts: frozenset[str]) -> bool:
     """Return whether these are the plain words of a table, and at most half of them the task's."""
-    theirs = sum(word.lower() in texts for word in words)
-    return len(words) >= _WORDS and 2 * theirs <= len(words) and all(map(_WORD.fullmatch, words))
+    words_of_task = sum(word.lower() in texts for word in words)
+    return len(words) >= _WORDS and 2 * words_of_task <= len(words) and all(map(_WORD.fullmatch, words))
 
 
 def _named_defaults(tree: ast.Module, defaults: list[ast.expr]) -> list[ast.expr]:
@@ -73,10 +75,10 @@ def _named_defaults(tree: ast.Module, defaults: list[ast.expr]) -> list[ast.expr
     names = [
         node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     ]
-    own = {node.id for node in defaults if isinstance(node, ast.Name) and names.count(node.id) == 1}
+    default_names = {node.id for node in defaults if isinstance(node, ast.Name) and names.count(node.id) == 1}
     return [
         node.value
         for node in tree.body
         if isinstance(node, ast.Assign)
-        and all(isinstance(target, ast.Name) and target.id in own for target in node.targets)
+        and all(isinstance(target, ast.Name) and target.id in default_names for target in node.targets)
     ]

@@ -70,7 +70,7 @@ class ToolIndex:
 
     def rank(self, query: str, cosines: Mapping[str, float] | None = None) -> list[Ranked]:
         """Return all tools that share something with a query, best first."""
-        return self._ranker.rank(query, cosines=cosines)
+        return self._ranker.rank(query, cosines=cosines, contrasted=True)
 
     def search(
         self,
@@ -84,7 +84,7 @@ class ToolIndex:
         `calibration` is from this library's history, `cosines` from the vectors of an encoder.
         """
         calibration = calibration or Calibration()
-        ranked = self._ranker.rank(query, limit=_RANKED, cosines=cosines)
+        ranked = self._ranker.rank(query, limit=_RANKED, cosines=cosines, contrasted=True)
         if self._cache and self._ranker.changed > max(_CACHED_FROM, len(self._ranker) // 20):
             self._cache.write(self._ranker.saved())
         best_prior = prior(ranked)

@@ -69,6 +69,78 @@ def test_what_a_text_has_served_finds_it_again() -> None:
     assert after[0].key == "fetch_weather" and after[0].served == 1 and prior(after) > prior(before)
 
 
+PRODUCTS = {"compare_products": "Compare products.", "summarise_reviews": "Summarise reviews of products."}
+THINGS = ("kettle", "tent", "drum", "flute", "bicycle", "lamp")
+ASKED_OF_PRODUCTS = {
+    "compare_products": (
+        "should I buy the green kettle or the red kettle",
+        "is the small tent or the large tent the right choice",
+        "do I take the drum or the flute",
+        "the bicycle or the lamp, which do I take",
+        "which is better of the guitar and the violin",
+        "should I buy a green or a red printer",
+        "kettle against teapot",
+        "should it be a small lamp or a large lamp",
+    ),
+    "summarise_reviews": (
+        "do people like the new camera",
+        "is the new phone liked by people that buy it",
+        *(f"what do people say about the {thing}" for thing in THINGS),
+    ),
+}
+CHOICE = "is a phone or a camera the right choice for people"
+
+
+def test_twins_are_told_apart_by_what_was_asked_of_one_and_not_of_the_other() -> None:
+    twins = ranker(PRODUCTS, ASKED_OF_PRODUCTS)
+    assert twins.rank(CHOICE)[0].key == "summarise_reviews", "the example is one that takes a contrast"
+    ranked = twins.rank(CHOICE, contrasted=True)
+    assert [match.key for match in ranked] == ["compare_products", "summarise_reviews"]
+    assert ranked[0].contrast == pytest.approx(-ranked[1].contrast) and ranked[0].contrast > 0
+    assert (
+        ranked[0].margin == pytest.approx(ranked[0].score - ranked[1].score, abs=1e-3)
+        and ranked[0].margin > 0
+    )
+
+
+def test_where_nothing_was_served_there_is_no_contrast() -> None:
+    plain = ranker(PRODUCTS)
+    assert plain.rank(CHOICE + " of products", contrasted=True) == plain.rank(CHOICE + " of products")
+
+
+@pytest.mark.parametrize("long", [20, 60])
+def test_a_text_with_a_short_history_loses_nothing_to_those_with_a_long_one(long: int) -> None:
+    asked = {
+        key: tuple(f"{query} number {number}" for number in range(long // 5) for query in queries[:5])
+        for key, queries in ASKED_OF_PRODUCTS.items()
+    }
+    texts = ranker({**PRODUCTS, "choose_phone": "Choose the right phone."}, asked)
+    plain, contrasted = texts.rank(CHOICE), texts.rank(CHOICE, contrasted=True)
+    before, after = ({match.key: match for match in ranked} for ranked in (plain, contrasted))
+    assert any(match.contrast for match in contrasted)
+    assert after["choose_phone"].score == before["choose_phone"].score and after["choose_phone"].contrast == 0
+    assert [match.score for match in contrasted] == [match.score for match in plain], (
+        "the others exchange theirs"
+    )
+
+
+def test_contrast_is_the_same_for_an_index_that_grew_was_read_or_was_built_at_once() -> None:
+    whole = ranker({**CODECS, **PRODUCTS}, ASKED_OF_PRODUCTS)
+    grown = ranker({**CODECS, **PRODUCTS}, {"summarise_reviews": ("the choice of people", "a camera")})
+    grown.rank(CHOICE)
+    read = Ranker(whole.saved)
+    for key, text in {**CODECS, **PRODUCTS}.items():
+        served = [Served(query=query) for query in ASKED_OF_PRODUCTS.get(key, ())]
+        grown.put(key, [(text, 1.0)], served)
+        read.put(key, [(text, 1.0)], served)
+    for query in (CHOICE, "is the xylophone or the camera the right choice", "a camera", "md5 of the tent"):
+        expected = {match.key: match.contrast for match in whole.rank(query, contrasted=True)}
+        for other in (grown, read):
+            contrasts = {match.key: match.contrast for match in other.rank(query, contrasted=True)}
+            assert contrasts == pytest.approx(expected, abs=1e-4)
+    assert read.changed == 0
+
+
 def test_changing_texts_one_by_one_is_as_building_the_index_anew() -> None:
     rng = random.Random(7)
     vocabulary = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 9))) for _ in range(90)]
@@ -109,6 +181,9 @@ def test_changing_texts_one_by_one_is_as_building_the_index_anew() -> None:
 )
 def test_any_query_is_answered(query: str) -> None:
     assert all(0 <= one.cover <= 1 for one in ranker(CODECS).rank(query))
+    used = ranker({**CODECS, **PRODUCTS}, ASKED_OF_PRODUCTS)
+    used.put("hash_md5", [(CODECS["hash_md5"], 1.0)], [Served(query=query)])
+    assert all(-2 < match.contrast < 2 for match in used.rank(query + " tent", contrasted=True))
     assert Ranker().rank(query) == []
 
 

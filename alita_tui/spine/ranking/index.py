@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alita_tui.spine.ranking.common import COMMON, FILLER
+from alita_tui.spine.ranking.contrast import contrast
 from alita_tui.spine.ranking.likeness import Floats, Ids, Likeness
 from alita_tui.spine.ranking.segment import END, Entry, Segment, gathered, packed
 from alita_tui.spine.ranking.terms import Term, stem
@@ -184,6 +185,14 @@ class Index:
             )
         return matches
 
+    def contrast(self, query: Sequence[Term], keys: Sequence[str]) -> list[float]:
+        """Return for each of these texts how much more its served queries resemble the query than the others' do."""
+        entries = [self._entry(key) for key in keys]
+        unknown = len(self.words)
+        numbers = [self._numbers.get(term.form, unknown) for term in query]
+        contrasts: list[float] = contrast(entries, numbers, unknown + 1).tolist()
+        return contrasts
+
     def unmatched(self, key: str) -> Match:
         """Return the match of a text that shares no word with the query."""
         late = self._late.get(key)
@@ -193,6 +202,9 @@ class Index:
     @property
     def _segments(self) -> list[Segment]:
         return [self._main, self._late_segment] if self._late_segment else [self._main]
+
+    def _entry(self, key: str) -> Entry:
+        return self._late[key] if key in self._late else self._main.entry(self._rows[key])
 
     def _key(self, row: int) -> str:
         return self._main_keys[row] if row < len(self._main) else self._late_keys[row - len(self._main)]

@@ -4,7 +4,9 @@ Three signals are added up: the words that a text shares with the query (BM25, b
 each other by their character n-grams), pairs of neighbouring words that it shares with queries which the text
 has served, and the cosine of the whole by character n-grams (Robertson and Zaragoza, "The Probabilistic
 Relevance Framework", 2009). Words that requests of every kind share count little. Where there is an encoder, a fourth
-is how far above others' the cosine of a text's vector is.
+is how far above others' the cosine of a text's vector is. On request the best few are then told apart by the
+queries that they have served (`contrast.py`).
+
 `tests/benchmarks/fit_ranking.py` fits the constants.
 """
 
@@ -19,10 +21,10 @@ import msgspec
 
 from alita_tui.events import Value
 from alita_tui.spine.ranking.common import FILLER
-from alita_tui.spine.ranking.terms import terms
+from alita_tui.spine.ranking.terms import Term, terms
 
 if TYPE_CHECKING:
-    from alita_tui.spine.ranking.index import Index
+    from alita_tui.spine.ranking.index import Index, Match
 
 _PAIRS = 0.3
 _LIKENESS = 0.8
@@ -30,6 +32,9 @@ _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
 """The prior standard deviation of a query's cosines, and the number of texts that the prior counts as."""
+_CONTRAST, _CONTRASTED, _TAUGHT = 0.3, 5, 8
+"""What the contrast counts, which of the first texts it is for, and how many queries such a text has to have served: of
+fewer it says more about who was asked often than about the query."""
 _CLOSEST = 50
 """Maximum number of texts that share no word with the query and are ranked by their vectors alone."""
 
@@ -58,6 +63,9 @@ class Ranked(Value, frozen=True):
     """0 to 1: the cosine by character n-grams."""
     close: float = 0.0
     """How far above others' the cosine of its vector is, in standard deviations; 0 without an encoder."""
+    contrast: float = 0.0
+    """How much more the queries it has served resemble the query than those of the other best texts; 0 on average, and
+    for a text that was not compared."""
     margin: float = 0.0
     """How far its score is above the best of the others; below 0 for all but the first."""
     served: int = 0
@@ -127,11 +135,13 @@ class Ranker:
         limit: int = 200,
         cosines: Mapping[str, float] | None = None,
         background: Sequence[float] = (),
+        contrasted: bool = False,
     ) -> list[Ranked]:
         """Return the texts that share something with the query, best first, at most `limit`.
 
         `cosines` are the cosines of the query's vector and those of texts that have one. They are compared with the
-        cosines in `background`, or without it with each other.
+        cosines in `background`, or without it with each other. With `contrasted` the best texts that
+        have served many queries are told apart by these.
         """
         index = self.settle()
         query_terms = terms(query)
@@ -152,7 +162,8 @@ class Ranker:
             + _CLOSE * close.get(match.key, 0.0)
             for match in matches
         ]
-        order = sorted(range(len(matches)), key=lambda at: (-scores[at], matches[at].key))
+        contrasts = self._tell_apart(index, query_terms, matches, scores) if contrasted else {}
+        order = _in_order(scores, matches)
         first = scores[order[0]] if order else 0.0
         second = scores[order[1]] if len(order) > 1 else 0.0
         return [
@@ -164,6 +175,7 @@ class Ranker:
                 pairs=matches[at].pairs,
                 likeness=matches[at].likeness,
                 close=close.get(matches[at].key, 0.0),
+                contrast=contrasts.get(at, 0.0),
                 margin=scores[at] - (second if at == order[0] else first),
                 served=matches[at].served,
                 asked=asked,
@@ -171,6 +183,23 @@ class Ranker:
             )
             for at in order
         ]
+
+    def _tell_apart(
+        self, index: Index, query: list[Term], matches: Sequence[Match], scores: list[float]
+    ) -> dict[int, float]:
+        """Exchange the scores of the first texts so that their contrasts count, and return these.
+
+        Only texts with a long history change places, and only with each other: else a text would lose for being new.
+        """
+        taught = [at for at in _in_order(scores, matches)[:_CONTRASTED] if matches[at].served >= _TAUGHT]
+        if len(taught) < 2:
+            return {}
+        found = index.contrast(query, [matches[at].key for at in taught])
+        contrasts = dict(zip(taught, found, strict=True))
+        best_first = sorted(taught, key=lambda at: -(scores[at] + _CONTRAST * contrasts[at]))
+        for at, score in zip(best_first, [scores[at] for at in taught], strict=True):
+            scores[at] = score
+        return contrasts
 
     def settle(self) -> Index:
         """Return the index with all changes in it. It is imported here: numpy takes a while."""
@@ -201,6 +230,11 @@ class Ranker:
             index.put(key, entry)
             self._marks[key] = mark
         self.changed += 1
+
+
+def _in_order(scores: Sequence[float], matches: Sequence[Match]) -> list[int]:
+    """Return the places of matches, the highest score first."""
+    return sorted(range(len(matches)), key=lambda at: (-scores[at], matches[at].key))
 
 
 def _above_others(cosines: Mapping[str, float], background: Sequence[float] = ()) -> dict[str, float]:

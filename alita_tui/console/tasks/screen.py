@@ -97,6 +97,7 @@ class TasksScreen(Dialog[None]):
     def on_mount(self) -> None:
         """Draw, with the queue's first task chosen, else the first that has not ended."""
         self._draw()
+        self._say(summary(self._view))
         listed = self.query_one(OptionList)
         parts = [line.part for line in self._lines]
         unfinished = next((number for number, part in enumerate(parts) if part in ("waiting", "running")), 0)
@@ -104,7 +105,7 @@ class TasksScreen(Dialog[None]):
         listed.focus()
 
     def on_resize(self) -> None:
-        """Draw for the new width."""
+        """Draw for the new width; what was said stays."""
         self.call_after_refresh(self._draw)
 
     def advance(self, view: SessionView) -> None:
@@ -112,6 +113,7 @@ class TasksScreen(Dialog[None]):
         if view.seq != self._view.seq:
             self._view = view
             self._draw()
+            self._say(summary(view))
 
     # --- drawing ----------------------------------------------------------------------------
 
@@ -140,7 +142,6 @@ class TasksScreen(Dialog[None]):
         matches = (number for number, line in enumerate(self._lines) if (line.task_id, line.agent_id) == key)
         if self._lines:
             listed.highlighted = next(matches, min(index, len(self._lines) - 1))
-        self._say(summary(self._view))
 
     def _say(self, text: str) -> None:
         self.query_one("#said", Plain).update(one_line(text, 300))

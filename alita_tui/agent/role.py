@@ -80,9 +80,12 @@ class Roles:
         """Return a role. Raise RegistryError for an unknown name."""
         if name in self._roles:
             return self._roles[name]
-        raise RegistryError(
-            f"There is no role {one_line(name, 60)!r}.", hint=f"There is: {', '.join(self._roles)}."
-        )
+        shown = one_line(name, 60)
+        if any(Path(file).stem == name for file in self.problems):
+            raise RegistryError(
+                f"The file of the role {shown!r} cannot be used.", hint="See what is wrong: alita roles check"
+            )
+        raise RegistryError(f"There is no role {shown!r}.", hint=f"There is: {', '.join(self._roles)}.")
 
 
 def read_role(text: str, name: str, *, own: bool = False) -> Role:

@@ -249,7 +249,7 @@ def _no_schedule(wanted: str) -> None:
     """Raise UsageError where a task is asked for by the id of a schedule."""
     if _is_schedule(wanted):
         raise UsageError(
-            f"{one_line(wanted, 60)} is a schedule, and no task.",
+            f"{one_line(wanted, 60)} is the id of a schedule, not of a task.",
             hint="A schedule can be listed, paused, resumed and cancelled; to change it, cancel it and add another.",
         )
 

@@ -61,7 +61,8 @@ def attach(
         str | None, typer.Argument(help="A session's id or its beginning; by default one that waits for you.")
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print its events as JSON lines instead, until it is idle.")
+        bool,
+        typer.Option("--json", help="Print its events as JSON lines instead, until all is done or decided."),
     ] = False,
 ) -> None:
     """Open the console on a session that the background works on.

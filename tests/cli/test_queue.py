@@ -159,7 +159,7 @@ def test_schedules_say_what_became_of_them_and_no_id_comes_again(tmp_path: Path)
     assert "schedule s3" in said("tasks", "add", "another", "--every", "2h")[1], "s2 stands on old lists"
     for words in (("show", "s1"), ("move", "s1", "1"), ("edit", "s1", "other"), ("retry", "s1")):
         code, told = said("tasks", *words)
-        assert code == 2 and "s1 is a schedule" in told and "cancel it" in told
+        assert code == 2 and "s1 is the id of a schedule" in told and "cancel it" in told
 
 
 def test_a_model_that_there_is_not_leaves_no_session_behind(tmp_path: Path) -> None:

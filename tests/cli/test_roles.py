@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from alita_tui.app.context import AppContext
 from alita_tui.app.secrets import model_keys
 from alita_tui.cli.main import cli
+from alita_tui.spine.errors import AlitaError
 
 ROLE = 'purpose = "Counts \\u001b[31mwords."\nprompt = "You count."\n'
 
@@ -40,6 +41,9 @@ def test_check_says_what_is_wrong_with_which_file(tmp_path: Path) -> None:
     (folder / "worse.toml").write_text("?")
     done = roles(tmp_path, "check")
     assert done.exit_code == 1 and "bad.toml" in done.output and "worse.toml" in done.output
+    shown = roles(tmp_path, "show", "bad").exception
+    assert isinstance(shown, AlitaError)
+    assert "cannot be used" in shown.message and "alita roles check" in shown.hint
     found = json.loads(roles(tmp_path, "check", "--json").output)
     assert len(found["problems"]) == 2 and "bad" not in found["roles"]
 

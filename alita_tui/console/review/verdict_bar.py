@@ -153,8 +153,8 @@ class VerdictBar(Vertical):
         super().__init__(id=id)
         self.mode: Literal["idle", "reject", "ban", "name", "grants"] = "idle"
         self._about = ""
-        self._wanted: tuple[str, ...] = ()
-        self._said = ("", "")
+        self._names_to_type: tuple[str, ...] = ()
+        self._message = ("", "")
         self._entered = False
         """Whether Enter was pressed on names that are not complete."""
         self._cleared, self._rest = "", ""
@@ -182,16 +182,16 @@ class VerdictBar(Vertical):
         for button in self.query(Button):
             button.draw(keys.get(button.choice, ""))
             button.display = button.choice in keys and button.choice not in useless
-        self.query_one("#like").display = any(one in keys and one not in useless for one in LIKE)
+        self.query_one("#like").display = any(choice in keys and choice not in useless for choice in LIKE)
 
     def say(self, text: str, tone: str = "") -> None:
         """Show a line above the choices; `tone` is `good`, `warn`, `bad` or `muted`."""
-        if (text, tone) == self._said:
+        if (text, tone) == self._message:
             return
-        self._said = (text, tone)
-        said = self.query_one("#said", Plain)
-        said.update(text)
-        said.set_classes(f"-{tone}" if tone else "")
+        self._message = (text, tone)
+        line = self.query_one("#said", Plain)
+        line.update(text)
+        line.set_classes(f"-{tone}" if tone else "")
 
     def say_about(
         self, review: BuildReview, unread: int, keys: Mapping[Lasting, str], waits: Objection
@@ -199,17 +199,17 @@ class VerdictBar(Vertical):
         """Show what can be done now; `keys` approve, `waits` is why they would not count."""
         match self.mode:
             case "name":
-                given = self.query_one(NameInput).value.split(" ")
-                left = [one for one in self._wanted if one not in given]
-                wrong = self._unknown(given)
-                said = f"To accept the risks type their names: {' '.join(left)} · Esc cancels"
+                typed = self.query_one(NameInput).value.split(" ")
+                missing = [name for name in self._names_to_type if name not in typed]
+                unknown = self._unknown(typed)
+                message = f"To accept the risks type their names: {' '.join(missing)} · Esc cancels"
                 if self._cleared:
-                    said = f"No risk is called {one_line(self._cleared, 40)}, so it was cleared. {said}"
-                elif wrong:
-                    said = f"No risk is called {one_line(wrong[0], 40)}. {said}"
+                    message = f"No risk is called {one_line(self._cleared, 40)}, so it was cleared. {message}"
+                elif unknown:
+                    message = f"No risk is called {one_line(unknown[0], 40)}. {message}"
                 elif self._entered:
-                    said = f"Not complete yet. {said}"
-                self.say(said, "bad" if wrong or self._entered else "warn")
+                    message = f"Not complete yet. {message}"
+                self.say(message, "bad" if unknown or self._entered else "warn")
             case "reject" | "ban" | "grants":
                 self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
@@ -250,7 +250,7 @@ class VerdictBar(Vertical):
         """Ask for the names of the risks."""
         self._open("name", about)
         self._entered, self._cleared = False, ""
-        self._wanted = names
+        self._names_to_type = names
         field = self.query_one(NameInput)
         field.placeholder = "the names, separated by blanks"
         field.focus()
@@ -287,7 +287,7 @@ class VerdictBar(Vertical):
         event.stop()
         if not (self._cleared and event.value == self._rest):
             self._entered, self._cleared = False, ""
-        if self.mode == "name" and set(event.value.split()) == set(self._wanted):
+        if self.mode == "name" and set(event.value.split()) == set(self._names_to_type):
             self.post_message(self.Named(self._about))
 
     @on(Input.Submitted, "#name")
@@ -295,14 +295,16 @@ class VerdictBar(Vertical):
         event.stop()
         self._entered = True
         words = event.value.split()
-        if wrong := self._unknown(words):
-            self._cleared = wrong[0]
-            self._rest = "".join(f"{word} " for word in words if word not in wrong)
+        if unknown := self._unknown(words):
+            self._cleared = unknown[0]
+            self._rest = "".join(f"{word} " for word in words if word not in unknown)
             event.input.value = self._rest
 
     def _unknown(self, words: Sequence[str]) -> list[str]:
         """Return the words that are neither a risk's name nor the beginning of one."""
-        return [word for word in words if word and not any(name.startswith(word) for name in self._wanted)]
+        return [
+            word for word in words if word and not any(name.startswith(word) for name in self._names_to_type)
+        ]
 
     @on(Ticks.Done)
     @on(Input.Submitted, "#reason")

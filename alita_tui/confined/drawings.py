@@ -1,4 +1,4 @@
-"""Simple SVG drawings as pixels: the shapes that charts are made of, without their words.
+"""Simple SVG drawings as pixels: the shapes that charts are made of, and their labels apart, to be written as text.
 
 What uses anything else (paths, transforms, style sheets, other files) is not drawn at all: half a chart would mislead.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -23,12 +25,34 @@ _FAR, _THICKEST = 1e5, 4_000
 _LARGEST = 1e6
 """Units of a drawing's side."""
 _HEAD = 2_000
-_WORDS = frozenset({"text", "title", "desc", "metadata"})
+_INVISIBLE = frozenset({"title", "desc", "metadata"})
+MOST_LABELS, _LONGEST_LABEL = 100, 80
+_ABOVE_BASELINE = 0.35
+"""How far the middle of letters is above their base line, as a share of their size."""
 _LISTS = re.compile(r"[\s,]+")
-_INHERITED = ("fill", "stroke", "stroke-width")
+_DEFAULTS = {
+    "fill": "black",
+    "stroke": "none",
+    "stroke-width": "1",
+    "text-anchor": "start",
+    "font-size": "16",
+    "dominant-baseline": "auto",
+}
+"""What an element has from those around it."""
 Ink = Mapping[str, str]
-"""Colours and the thickness of lines, as they are written."""
+"""Colours, the thickness of lines and the place of letters, as they are written."""
 Point = tuple[float, float]
+
+
+class Label(msgspec.Struct, frozen=True):
+    """Words of a drawing."""
+
+    x: int
+    """Pixels of the scaled picture, of the point that `anchor` is about."""
+    y: int
+    """Pixels of the scaled picture, of the middle of the letters."""
+    anchor: Literal["start", "middle", "end"]
+    text: str
 
 
 class NotDrawable(ValueError):
@@ -41,8 +65,8 @@ def is_drawing(body: bytes) -> bool:
     return head.startswith((b"<svg", b"<?xml")) and b"<svg" in head
 
 
-def drawn(body: bytes, width: int, height: int) -> tuple[tuple[int, int], Image]:
-    """Return a drawing's own size and its picture, scaled to fit so many pixels. Raise NotDrawable."""
+def drawn(body: bytes, width: int, height: int) -> tuple[tuple[int, int], Image, tuple[Label, ...]]:
+    """Return a drawing's own size, its picture, scaled to fit so many pixels, and its labels. Raise NotDrawable."""
     from xml.etree.ElementTree import ParseError, fromstring
 
     from PIL import Image, ImageDraw
@@ -58,9 +82,13 @@ def drawn(body: bytes, width: int, height: int) -> tuple[tuple[int, int], Image]
     columns, rows = (max(round(side * scale), 1) for side in (wide, high))
     canvas = Image.new("RGBA", (columns * _FINER, rows * _FINER))
     shapes = _Shapes(ImageDraw.Draw(canvas), (left, top, wide, high), scale * _FINER)
+    labels: list[Label] = []
     for element, ink in _elements(root):
-        shapes.draw(element, ink)
-    return (round(wide), round(high)), canvas.resize((columns, rows), Image.Resampling.BOX)
+        if _name(element) != "text":
+            shapes.draw(element, ink)
+        elif (label := shapes.label(element, ink)) and len(labels) < MOST_LABELS:
+            labels.append(label)
+    return (round(wide), round(high)), canvas.resize((columns, rows), Image.Resampling.BOX), tuple(labels)
 
 
 def _frame(root: Element) -> tuple[float, float, float, float]:
@@ -86,17 +114,19 @@ def _name(element: Element) -> str:
 
 
 def _elements(root: Element) -> Iterator[tuple[Element, Ink]]:
-    """Yield the shapes in the order in which they are painted, each with its colours."""
+    """Yield shapes and texts in the order in which they are painted, each with its colours."""
     if _name(root) != "svg":
         raise NotDrawable("it is no drawing")
-    waiting: list[tuple[Element, Ink]] = [(root, {"fill": "black", "stroke": "none", "stroke-width": "1"})]
+    waiting: list[tuple[Element, Ink]] = [(root, _DEFAULTS)]
     while waiting:
         element, above = waiting.pop()
-        if _name(element) in _WORDS:
+        if _name(element) in _INVISIBLE:
             continue
         if element.get("transform") or element.get("style") or element.get("class"):
+            if _name(element) == "text":
+                continue  # its place is unknown; the shapes are right without it
             raise NotDrawable("it uses transforms or style sheets")
-        ink = {key: element.get(key, above[key]) for key in _INHERITED}
+        ink = {key: element.get(key, above[key]) for key in _DEFAULTS}
         if _name(element) in ("svg", "g"):
             waiting += [(child, ink) for child in reversed(element)]
         else:
@@ -136,6 +166,23 @@ class _Shapes:
                 self._line(closed, stroke, thick)
             case name:
                 raise NotDrawable(f"it uses {name[:40]}")
+
+    def label(self, element: Element, ink: Ink) -> Label | None:
+        """Return the words of a text; None if it has none, or a place or size that is not understood."""
+        text = " ".join("".join(element.itertext()).split())[:_LONGEST_LABEL]
+        if not text or any(child.get("x") or child.get("y") for child in element):
+            return None
+        try:
+            x = self._number(element.get("x", "0"), self._wide)
+            y = self._number(element.get("y", "0"), self._high)
+            size = self._number(ink["font-size"], 16.0)
+        except NotDrawable:
+            return None
+        if ink["dominant-baseline"] not in ("middle", "central"):
+            y -= _ABOVE_BASELINE * size
+        across, down = (math.floor(value / _FINER) for value in self._at((x, y)))
+        anchors: dict[str, Literal["middle", "end"]] = {"middle": "middle", "end": "end"}
+        return Label(across, down, anchors.get(ink["text-anchor"], "start"), text)
 
     def _lengths(self, element: Element, *names: str) -> list[float]:
         """Return four lengths, across and down by turns; shares are of the width or the height of the whole."""

@@ -7,6 +7,7 @@ from io import BytesIO
 
 import msgspec
 
+from alita_tui.confined.drawings import MOST_LABELS, Label
 from alita_tui.confined.limits import confine
 from alita_tui.confined.run import filtered
 
@@ -31,6 +32,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     rows: int = 0
     pixels: bytes = b""
     """Four bytes for each pixel, row by row: red, green, blue, opacity."""
+    labels: tuple[Label, ...] = ()
+    """Words of a drawing, which its pixels do not have."""
     problem: str = ""
 
 
@@ -51,19 +54,21 @@ async def picture(body: bytes, width: int, height: int) -> Picture:
             height=result.height,
             problem="It takes too much time or memory to be decoded.",
         )
-    return msgspec.structs.replace(result, pixels=pixels)
+    return msgspec.structs.replace(result, pixels=pixels, labels=result.labels[:MOST_LABELS])
 
 
 def _sketched(body: bytes, width: int, height: int) -> Picture:
-    """Return the shapes of a simple SVG drawing."""
+    """Return the shapes and labels of a simple SVG drawing."""
     from alita_tui.confined.drawings import NotDrawable, drawn
 
     try:
-        size, image = drawn(body, width, height)
+        size, image, labels = drawn(body, width, height)
     except NotDrawable as error:
         return Picture(problem=f"It cannot be drawn: {error}.")
     columns, rows = image.size
-    return Picture(width=size[0], height=size[1], columns=columns, rows=rows, pixels=image.tobytes())
+    return Picture(
+        width=size[0], height=size[1], columns=columns, rows=rows, pixels=image.tobytes(), labels=labels
+    )
 
 
 def _scaled(body: bytes, width: int, height: int) -> Picture:

@@ -187,6 +187,23 @@ async def test_a_chart_in_svg_is_drawn_by_its_shapes() -> None:
     assert ink(91, 8) == (0x22, 0x22, 0x22, 255)
 
 
+async def test_labels_of_a_chart_come_apart_from_its_pixels() -> None:
+    texts = (
+        b'<g text-anchor="end" font-size="20"><text x="300" y="157">  south\n <tspan>east</tspan></text></g>'
+        b'<text x="50%" y="150" text-anchor="middle" dominant-baseline="middle">\xe2\x80\xaeA&lt;b&gt;</text>'
+        b'<text x="6" y="6" transform="rotate(-90)">axis</text><text x="nowhere" y="9">lost</text><text x="9" y="9"/>'
+        b'<text><tspan x="1" y="1">apart</tspan></text><text x="-1e9" y="1e9">far</text>'
+    )
+    found = await picture(SVG.replace(b"%s", texts), 60, 60)
+    assert (found.columns, found.rows, found.problem) == (60, 30, "")
+    assert [(label.x, label.y, label.anchor, label.text) for label in found.labels[:2]] == [
+        (30, 15, "end", "south east"),
+        (30, 15, "middle", "\u202eA<b>"),
+    ]
+    assert [label.text for label in found.labels[2:]] == ["far"]
+    assert len((await picture(SVG.replace(b"%s", b"<text>x</text>" * 5_000), 60, 60)).labels) == 100
+
+
 def starter_charts(folder: Path) -> Iterator[bytes]:
     """What the chart tool that comes with alita draws."""
     code = Path(run.__file__).parents[1] / "_shipped/starters/chart/chart.py"
@@ -203,6 +220,7 @@ async def test_what_the_chart_tool_draws_is_shown(tmp_path: Path) -> None:
         assert (found.problem, found.width, found.height, found.rows) == ("", 720, 440, 24)
         pixels = {found.pixels[at : at + 3] for at in range(0, len(found.pixels), 4)}
         assert any(pixel[2] > pixel[0] + 40 for pixel in pixels), "something blue stands on the paper"
+        assert {"0", "8"} <= {label.text for label in found.labels}, "its axis"
 
 
 @pytest.mark.parametrize(

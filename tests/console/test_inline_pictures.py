@@ -10,8 +10,11 @@ import pytest
 from PIL import Image
 
 from alita_tui import events as e
+from alita_tui.confined.drawings import Label
+from alita_tui.confined.pictures import Picture
 from alita_tui.console.session.inline import MOST, ROWS, pictures_of
 from alita_tui.console.session.trace import Trace
+from alita_tui.console.widgets.half_blocks import half_blocks
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 from tests.console.screens import FILES, console, drawn
@@ -94,6 +97,33 @@ async def test_a_chart_stands_under_its_answer_too(tmp_path: Path) -> None:
         assert next(n for n, line in enumerate(seen) if RED in line) < next(
             n for n, line in enumerate(seen) if BLUE in line
         )
+
+
+def drawing(columns: int, rows: int, *labels: Label) -> Picture:
+    return Picture(columns=columns, rows=rows, pixels=bytes((*BLUE, 255)) * columns * rows, labels=labels)
+
+
+def test_labels_of_a_chart_are_written_where_they_have_room() -> None:
+    picture = drawing(
+        20, 6,
+        Label(8, 0, "end", "south"), Label(9, 1, "start", "1,284"), Label(10, 1, "start", "hidden"),
+        Label(10, 2, "middle", "世界"), Label(-5_000, 5, "end", "edge"), Label(3, 99, "start", "below"),
+        Label(0, 4, "start", "\u200b\x1b[31mred and much longer than the drawing is"),
+    )  # fmt: skip
+    lines = half_blocks(picture, (0, 0, 0))
+    assert [line.cell_length for line in lines] == [20, 20, 20]
+    assert lines[0].text == "   south 1,284      "
+    assert lines[1].text == "        世界        "
+    assert lines[2].text.startswith("edge") and "red" not in lines[2].text, "the first has the room"
+    for segment in lines[0]:
+        assert segment.style is not None and segment.style.color is not None
+        if segment.text.strip():
+            assert segment.style.color.triplet == (236, 239, 244), "light letters on dark blue"
+
+
+def test_a_label_is_text_and_nothing_else() -> None:
+    (line,) = half_blocks(drawing(60, 2, Label(0, 0, "start", "[b]\x1b[31m\u202ered")), (0, 0, 0))
+    assert "\x1b" not in line.text and "\u202e" not in line.text and "[b]" in line.text and "red" in line.text
 
 
 @pytest.mark.parametrize("size", [0, 20, 60])

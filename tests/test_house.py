@@ -47,6 +47,8 @@ def test_a_document_names_what_there_is(path: Path) -> None:
         if re.fullmatch(r"[\w/.]+\.(py|md|toml|json)|(tests|alita_tui)/[\w/]+", one) and "/" in one
     }
     missing = {one for one in files if not (PACKAGE / one).exists() and not (ROOT / one).exists()}
+    modules = {path.name for folder in (PACKAGE, ROOT / "tests") for path in folder.rglob("*.py")}
+    missing |= {one for one in named if re.fullmatch(r"\w+\.py", one) and one not in modules}
     names = {one for one in named if re.fullmatch(r"[A-Za-z]\w*[a-z]([._][a-z]|[A-Z])[\w.]*", one)} - files
     missing |= {one for one in names if not re.search(rf"\b{re.escape(one.rsplit('.')[-1])}\b", code)}
     assert missing == set()

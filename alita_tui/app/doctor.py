@@ -147,6 +147,17 @@ async def _check_model(app: AppContext, entry: ModelEntry) -> Check:
     return Check(name="model", state="ok", detail=f"{detail}; without {missing}" if missing else detail)
 
 
+def fetchable(listed: str) -> tuple[str, ...]:
+    """Return the names of a list with commas: languages, `node` or `browser`. Raise UsageError for any other."""
+    from alita_tui.runtimes.languages import runtime_called
+
+    names = tuple(filter(None, (name.strip() for name in listed.split(","))))
+    for name in names:
+        if name != _BROWSER:
+            runtime_called(name)
+    return names
+
+
 async def fetch_also(app: AppContext, also: Sequence[str], progress: Progress) -> None:
     """Install what tools in these languages (or `node`) run with, and for `browser` the image of tools that have one.
 

@@ -11,7 +11,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.config import catalogue
-from alita_tui.spine.errors import RequirementsError
+from alita_tui.spine.errors import RequirementsError, UsageError
 from alita_tui.spine.text import neutralise
 
 config = typer.Typer(rich_markup_mode=None)
@@ -60,11 +60,14 @@ def doctor(
     Every problem comes with what to do about it. Exit code 2 for a problem of alita's own, 6 for one of the
     sandbox.
     """
-    from alita_tui.app.doctor import diagnose
+    from alita_tui.app.doctor import diagnose, fetchable
 
+    names = fetchable(also)
+    if names and not fix:
+        raise UsageError("--with goes with --fix.", hint=f"alita doctor --fix --with {','.join(names)}")
     app = AppContext.open(context.obj, strict=False)
     if fix:
-        app = _repair(context, app, tuple(filter(None, also.split(","))))
+        app = _repair(context, app, names)
         if quiet:
             return
     checks = asyncio.run(diagnose(app))

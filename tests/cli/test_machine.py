@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from alita_tui.cli.main import cli
 from alita_tui.events import Usage
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
+from alita_tui.spine.errors import UsageError
 from tests.support.servers.anthropic_server import AnthropicServer
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault
@@ -44,6 +45,16 @@ def settle(home: Path, text: str) -> None:
 
 
 # --- doctor -------------------------------------------------------------------------------
+
+
+def test_what_else_is_to_be_fetched_is_checked_before_anything_is_repaired(home: Path) -> None:
+    for words, message in (
+        (("--fix", "--with", "bash, deno"), "no tools in 'deno'"),
+        (("--with", "bash"), "--with goes with --fix"),
+    ):
+        refused = alita(home, "doctor", *words).exception
+        assert isinstance(refused, UsageError) and message in refused.message
+    assert list(home.iterdir()) == []
 
 
 def test_the_doctor_asks_every_model_and_says_what_each_lacks(

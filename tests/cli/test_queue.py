@@ -46,11 +46,12 @@ def test_a_queue_that_is_made_and_changed_from_shells_is_worked_off_in_its_order
         settle(home, server)
         model = ("--model", "custom:one")
         assert alita(home, *model, "run", "one").returncode == 0
+        added = {}
         for text in ("one", "two", "three"):
             done = alita(home, "tasks", "add", text)
             assert done.returncode == 0, done.stderr
-            added = listed(home)["tasks"][-1]["id"]
-            assert done.stdout.strip().endswith(f", task {added}"), done.stdout
+            added[text] = listed(home)["tasks"][-1]["id"]
+            assert done.stdout.strip().endswith(f", task {added[text]}"), done.stdout
         assert queue(home) == ["one", "two", "three"]
         told = json.loads(alita(home, "tasks", "add", "four", "--json").stdout)
         assert told == {**listed(home), "added": told["tasks"][-1]["id"]}
@@ -72,6 +73,11 @@ def test_a_queue_that_is_made_and_changed_from_shells_is_worked_off_in_its_order
         ("three", "done", "done three"),
         ("changed", "done", "done changed"),
     ], "what was cancelled before it began is a task too"
+    for text in ("two", "three"):  # "two" was changed before it began
+        shown = alita(home, "tasks", "show", added[text])
+        assert shown.returncode == 0 and "answered" in shown.stdout, (
+            "an id that was printed goes on to name it"
+        )
     cancelled = listed(home)["tasks"][2]["id"]
     shown = alita(home, "tasks", "show", cancelled)
     assert shown.returncode == 0 and "cancelled" in shown.stdout

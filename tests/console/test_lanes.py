@@ -104,17 +104,20 @@ def test_a_build_that_waits_for_its_verdict_has_its_tasks_letter(joined: str, wi
     other = replace(events[place], task_id="blue", span="blue", event=begun("blue")[3])
     both = [replace(one, seq=n) for n, one in enumerate((*events[:place], other, *events[place:]), 1)]
     for stream, letter in ((events, ""), (both, "A")):
-        view = fold_all(stream)
-        [build] = pending(view)
-        deck = Deck()
-        deck.show(view.trace)
-        [card] = [card for card in deck.cards if card.kind == "build"]
-        shown = [
-            text_of(line.line) for line in draw(deck, card.at, width, lambda _, build=build: build, "F8")
-        ]
+        shown, name = waiting_card(stream, width)
         assert [line[0] for line in shown if line[:1].isalpha()] == [letter] * bool(letter), shown
-        [title] = [line for line in shown if f"◈ {build.name}"[:12] in line]
+        [title] = [line for line in shown if f"◈ {name}"[:12] in line]
         assert title.startswith(f"{letter}◈" if letter else "▌◈") and len(title) <= width
+
+
+def waiting_card(events: list[Envelope], width: int) -> tuple[list[str], str]:
+    """The lines of the card of the build that waits, and its name."""
+    view = fold_all(events)
+    [build] = pending(view)
+    deck = Deck()
+    deck.show(view.trace)
+    [card] = [card for card in deck.cards if card.kind == "build"]
+    return [text_of(line.line) for line in draw(deck, card.at, width, lambda _: build, "F8")], build.name
 
 
 @pytest.mark.parametrize("task", ["red", "blue", "green"])

@@ -17,7 +17,15 @@ from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.recordings import path_of, recording
-from alita_tui.events import AgentEnded, SessionClosed, SessionOpened, SessionResumed, TaskCancelled, Value
+from alita_tui.events import (
+    AgentEnded,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    TaskCancelled,
+    TaskSubmitted,
+    Value,
+)
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Retry, SubmitTask
 from alita_tui.spine.errors import StoreLocked, UsageError
@@ -78,6 +86,8 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     hint: str = ""
     again: str = ""
     """The task that it continues."""
+    queue_id: str = ""
+    """The id that it has or had in the queue; empty for one that began at once."""
     agents: tuple[AgentEntry, ...] = ()
     """Those it handed parts to, each after the one that it worked for."""
 
@@ -113,7 +123,8 @@ def tasks_of(app: AppContext, session: str | None) -> Tasks:
 
     history = recording(app, session)
     ended = {end.agent_id: end for end in of_kind(history, AgentEnded)}
-    tasks = _listed(reduce_all(history), ended, tuple(_cancelled(history)))
+    queue_ids = {begun.task_id: begun.queue_id for begun in of_kind(history, TaskSubmitted)}
+    tasks = _listed(reduce_all(history), ended, queue_ids, tuple(_cancelled(history)))
     return replace(tasks, schedules=scheduled(app))
 
 
@@ -123,8 +134,9 @@ def _cancelled(history: Iterable[Envelope]) -> Iterator[TaskEntry]:
         event = envelope.event
         if isinstance(event, TaskCancelled):
             yield TaskEntry(
-                id=event.queue_id, standing="cancelled", text=event.text, at=envelope.at.isoformat()
-            )
+                id=event.queue_id, standing="cancelled", text=event.text, at=envelope.at.isoformat(),
+                queue_id=event.queue_id,
+            )  # fmt: skip
 
 
 def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) -> Iterator[AgentEntry]:
@@ -148,7 +160,12 @@ def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) 
         )
 
 
-def _listed(state: SessionState, ended: Mapping[str, AgentEnded], cancelled: tuple[TaskEntry, ...]) -> Tasks:
+def _listed(
+    state: SessionState,
+    ended: Mapping[str, AgentEnded],
+    queue_ids: Mapping[str, str],
+    cancelled: tuple[TaskEntry, ...],
+) -> Tasks:
     from alita_tui.state.lanes import phase_of
 
     running = state.running
@@ -165,6 +182,7 @@ def _listed(state: SessionState, ended: Mapping[str, AgentEnded], cancelled: tup
             reason=task.reason,
             hint=task.hint,
             again=task.again,
+            queue_id=queue_ids.get(task.task_id, ""),
             agents=tuple(_agents(state, task.task_id, ended)),
         )
         for task in state.tasks
@@ -177,6 +195,7 @@ def _listed(state: SessionState, ended: Mapping[str, AgentEnded], cancelled: tup
             at=queued.since.isoformat(),
             place=place,
             again=queued.again,
+            queue_id=queued.queue_id,
         )
         for place, queued in enumerate(state.queue, 1)
     )
@@ -256,9 +275,17 @@ def change_schedule(app: AppContext, schedule_id: str, action: Literal["pause", 
 def find_task(tasks: Tasks, key: str, *, queued: bool = False) -> TaskEntry:
     """Return a task by its place in the queue, its id, or the beginning of it. Raises UsageError."""
     candidates = [task for task in tasks.tasks if task.place or not queued]
-    exact = [task for task in candidates if task.id == key or (task.place and str(task.place) == key)]
+    exact = [
+        task
+        for task in candidates
+        if key and (key in (task.id, task.queue_id) or (task.place and str(task.place) == key))
+    ]
     place = key.isdecimal() and len(key) <= _LONGEST_PLACE  # so no id that begins with it is meant
-    matches = exact or [task for task in candidates if key and not place and task.id.startswith(key)]
+    matches = exact or [
+        task
+        for task in candidates
+        if key and not place and (task.id.startswith(key) or task.queue_id.startswith(key))
+    ]
     if len(matches) == 1:
         return matches[0]
     kind = "queued task" if queued else "task"

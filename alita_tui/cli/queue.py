@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import to_builtins
 
 from alita_tui.app.background.schedule import Rhythm, rhythm
 from alita_tui.app.context import AppContext
+from alita_tui.app.identity import new_id
 from alita_tui.app.project import current_project
 from alita_tui.app.tasks import (
     AgentEntry,
@@ -80,7 +82,8 @@ def add(
         return
     if at or model:
         raise UsageError("--at and --model go with --every.", hint="For example: --every 1d --at 07:00")
-    _change(app, session, SubmitTask(text=text.strip(), attach=attach), json=json)
+    task = SubmitTask(text=text.strip(), attach=attach, queue_id=new_id())
+    _change(app, session, task, json=json, added=task.queue_id)
 
 
 @commands.command("list")
@@ -288,12 +291,18 @@ def _found_task(
     return app, find_task(tasks_of(app, session), task, queued=queued)
 
 
-def _change(app: AppContext, session: str | None, command: QueueCommand, *, json: bool) -> None:
+def _change(
+    app: AppContext, session: str | None, command: QueueCommand, *, json: bool, added: str = ""
+) -> None:
+    """Change a queue and report that, with the id of the task that was added."""
     session_id, done = asyncio.run(change(app, session, command))
     if not json:
+        task = f", task {added}" if added else ""
         left = "" if done else "  (that session is open; the process that has it takes it up)"
-        typer.echo(f"noted: session {session_id}{left}")
-    elif done:
-        json_document(tasks_of(app, session_id))
+        typer.echo(f"noted: session {session_id}{task}{left}")
+        return
+    if done:
+        document = to_builtins(tasks_of(app, session_id))
     else:
-        json_document({"session_id": session_id, "left_for_the_process_that_has_it_open": True})
+        document = {"session_id": session_id, "left_for_the_process_that_has_it_open": True}
+    json_document({**document, "added": added} if added else document)

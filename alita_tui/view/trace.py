@@ -141,8 +141,10 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             numbered = "\n".join(f"{n}. {line}" for n, line in zip(ids or count(1), lines, strict=False))
             origin = "yours" if by == "person" else "from memory" if recipe else ""
             return row("plan", "; ".join(lines), numbered, meta=origin)
-        case e.Steered(text=text) | e.QuestionAnswered(text=text):
-            return row("task", text, text, meta="steered" if isinstance(event, e.Steered) else "answered")
+        case e.Steered(text=text):
+            return row("task", text, nesting(envelope) + text, meta="steered")
+        case e.QuestionAnswered(text=text):
+            return row("task", text, text, meta="answered")
         case e.QuestionAsked(text=text, choices=choices):
             return row("question", offered(text, choices), offered(text, choices), tone="wait")
         case e.Interrupted(text=text):

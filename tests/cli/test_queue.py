@@ -46,10 +46,16 @@ def test_a_queue_that_is_made_and_changed_from_shells_is_worked_off_in_its_order
         settle(home, server)
         model = ("--model", "custom:one")
         assert alita(home, *model, "run", "one").returncode == 0
+        added = {}
         for text in ("one", "two", "three"):
             done = alita(home, "tasks", "add", text)
             assert done.returncode == 0, done.stderr
+            added[text] = listed(home)["tasks"][-1]["id"]
+            assert done.stdout.strip().endswith(f", task {added[text]}"), done.stdout
         assert queue(home) == ["one", "two", "three"]
+        told = json.loads(alita(home, "tasks", "add", "four", "--json").stdout)
+        assert told == {**listed(home), "added": told["tasks"][-1]["id"]}
+        assert alita(home, "tasks", "cancel", told["added"]).returncode == 0
         assert alita(home, "tasks", "move", "3", "1").returncode == 0
         assert alita(home, "tasks", "edit", "3", "changed").returncode == 0
         assert queue(home) == ["three", "one", "changed"]
@@ -62,11 +68,17 @@ def test_a_queue_that_is_made_and_changed_from_shells_is_worked_off_in_its_order
         assert alita(home, *model, "resume").returncode == 0
     assert [(one["text"], one["standing"], one["answer"]) for one in listed(home)["tasks"]] == [
         ("one", "done", "done one"),
+        ("four", "cancelled", ""),
         ("one", "cancelled", ""),
         ("three", "done", "done three"),
         ("changed", "done", "done changed"),
     ], "what was cancelled before it began is a task too"
-    cancelled = listed(home)["tasks"][1]["id"]
+    for text in ("two", "three"):  # "two" was changed before it began
+        shown = alita(home, "tasks", "show", added[text])
+        assert shown.returncode == 0 and "answered" in shown.stdout, (
+            "an id that was printed goes on to name it"
+        )
+    cancelled = listed(home)["tasks"][2]["id"]
     shown = alita(home, "tasks", "show", cancelled)
     assert shown.returncode == 0 and "cancelled" in shown.stdout
     for deed, why in (("cancel", "ended already"), ("retry", "cancelled before it began")):
@@ -118,17 +130,21 @@ async def _left(home: Path) -> None:
             while not true():
                 await asyncio.sleep(0.05)
 
-    async def shell(*words: str) -> None:
+    async def shell(*words: str) -> str:
         done = await asyncio.to_thread(alita, home, "tasks", *words)
-        assert done.returncode == 0 and "is open" in done.stdout, done.stderr
+        assert done.returncode == 0 and "open" in done.stdout, done.stderr
+        return done.stdout
 
     try:
         await until(lambda: len(session.bus.history) > 2)
         await shell("pause")
         await until(lambda: seen(QueueSwitched))
-        await shell("add", "left")
-        await shell("add", "three")
+        added = [
+            (await shell("add", "left")).split(", task ")[1].split()[0],
+            json.loads(await shell("add", "three", "--json"))["added"],
+        ]
         await until(lambda: len(seen(TaskQueued)) == 2)
+        assert [one.queue_id for one in seen(TaskQueued)] == added
         await shell("cancel", "2")
         await until(lambda: seen(TaskCancelled))
         await until(

@@ -6,7 +6,9 @@ from msgspec.structs import replace
 from textual.widgets import OptionList
 
 from alita_tui import events as e
+from alita_tui.console.session.card_lines import draw
 from alita_tui.console.spend.screen import rows as spend_rows
+from alita_tui.console.widgets.styled_text import text_of
 from alita_tui.spine.commands import CancelTask, Interrupt, Steer
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.state.reduce import reduce_all
@@ -84,6 +86,19 @@ def test_a_text_goes_to_the_agent_that_it_names_if_that_works() -> None:
     for text in ("@writer-2 too late", "@nobody x", "@boss-1", "boss-1 x", "mail me@all now"):
         assert steer_from(state, text) == Steer(text=text)
     assert [agent.agent_id for _, agent in tree(state, "running")] == ["boss-1", "writer-3", "writer-2"]
+
+
+def test_what_was_said_to_one_agent_names_it_and_to_the_lead_nobody() -> None:
+    events = with_agents()
+    to_lead = replace(events[-1], seq=len(events) + 1, agent_id="lead", event=e.Steered(text="be brief"))
+    to_one = replace(to_lead, seq=len(events) + 2, agent_id="boss-1")
+    view = fold_all([*events, to_lead, to_one])
+    deck = Deck()
+    deck.show(view.trace)
+    shown = [
+        text_of(line.line) for card in deck.cards[-2:] for line in draw(deck, card.at, 80, lambda _: None)
+    ]
+    assert [line.split("be brief")[0].strip(" ❯") for line in shown if "be brief" in line] == ["", "boss-1 │"]
 
 
 def test_the_spend_screen_says_what_each_agent_and_each_role_took() -> None:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from alita_tui import events as e
@@ -20,8 +21,10 @@ from alita_tui.view.explain import explain
 from alita_tui.view.fold import fold_all
 from alita_tui.view.lanes import OneTask, lane_of
 from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
 from tests.console.screens import Sink, console, drawn
 from tests.console.test_tasks_screen import opened
+from tests.support import streams
 
 
 def begun(task: str) -> tuple[str, int, str, SessionEvent]:
@@ -88,6 +91,33 @@ def test_rows_are_marked_only_while_more_than_one_task_ran() -> None:
         for card in deck.cards
         for line in draw(deck, card.at, 60, lambda _: None)
     )
+
+
+@pytest.mark.parametrize("joined", ["before the build", "after its checks"])
+@pytest.mark.parametrize("width", [24, 80, 200])
+def test_a_build_that_waits_for_its_verdict_has_its_tasks_letter(joined: str, width: int) -> None:
+    opening, *rest = streams.waiting()
+    events = [opening, *(replace(one, task_id="t1") for one in rest)]
+    kind = e.TaskSubmitted if joined == "before the build" else e.ApprovalRequested
+    place = next(n for n, envelope in enumerate(events) if isinstance(envelope.event, kind))
+    place += joined == "before the build"
+    other = replace(events[place], task_id="blue", span="blue", event=begun("blue")[3])
+    both = [replace(one, seq=n) for n, one in enumerate((*events[:place], other, *events[place:]), 1)]
+    for stream, letter in ((events, ""), (both, "A")):
+        shown, name = waiting_card(stream, width)
+        assert [line[0] for line in shown if line[:1].isalpha()] == [letter] * bool(letter), shown
+        [title] = [line for line in shown if f"◈ {name}"[:12] in line]
+        assert title.startswith(f"{letter}◈" if letter else "▌◈") and len(title) <= width
+
+
+def waiting_card(events: list[Envelope], width: int) -> tuple[list[str], str]:
+    """The lines of the card of the build that waits, and its name."""
+    view = fold_all(events)
+    [build] = pending(view)
+    deck = Deck()
+    deck.show(view.trace)
+    [card] = [card for card in deck.cards if card.kind == "build"]
+    return [text_of(line.line) for line in draw(deck, card.at, width, lambda _: build, "F8")], build.name
 
 
 @pytest.mark.parametrize("task", ["red", "blue", "green"])

@@ -23,6 +23,8 @@ from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import build_marks, build_sentences, build_stage, duration
 from alita_tui.view.cards import Card, Deck
 
+EDGE = "▌"
+"""Left of each line of a build that waits for its verdict."""
 _MARKS: dict[str, tuple[str, str]] = {
     "passed": ("■", "good"),
     "failed": ("✗", "bad"),
@@ -82,14 +84,14 @@ def _waiting(
 ) -> list[Drawn]:
     """Return the card of a build that waits for its verdict: what, what it would reach, how sure, what to press."""
     room = max(width - MARGIN, 10)
-    edge: Line = (("▌", "wait"), ("  ", ""))
+    edge: Line = ((EDGE, "wait"), ("  ", ""))
     asked = " is ready. May it join your library?"
     if build.put_off:
         asked = " is ready; the task continues without it"
     if MARGIN + cell_len(name + asked + time) + 2 > width:
         asked = " is ready"
     title: Line = (
-        ("▌", "wait"),
+        (EDGE, "wait"),
         ("◈ ", "wait"),
         (name, "strong"),
         (asked, "text"),

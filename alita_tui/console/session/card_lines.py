@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 
-from alita_tui.console.session.build_lines import build_lines
+from alita_tui.console.session.build_lines import EDGE, build_lines
 from alita_tui.console.session.card_parts import (
     CARD,
     PROSE,
@@ -63,16 +63,17 @@ def draw(deck: Deck, index: int, width: int, build_of: BuildOf, review: str = ""
     if deck.hidden(card):
         return []
     lines = _drawn(deck, index, width, build_of, review)
-    lane = lane_of(deck.rows[card.rows[0]]) if card.rows else ""
+    lane = next(filter(None, (lane_of(deck.rows[row]) for row in card.rows)), "")
     return _marked(lines, lane) if lane else lines
 
 
 def _marked(lines: list[Drawn], lane: str) -> list[Drawn]:
-    """Return the lines with the letter of the task in the margin of the first that has one."""
+    """Return the lines with the letter of the task in the margin, or in the edge, of the first that has one."""
     for number, line in enumerate(lines):
-        if line.line and line.line[0][0].startswith(" "):
+        if line.line and line.line[0][0].startswith((" ", EDGE)):
             (text, style), *rest = line.line
-            marked = line._replace(line=((lane, "muted"), (text[1:], style), *rest))
+            ink = "wait" if text == EDGE else "muted"
+            marked = line._replace(line=((lane, ink), (text[1:], style), *rest))
             return [*lines[:number], marked, *lines[number + 1 :]]
     return lines
 

@@ -23,7 +23,7 @@ from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import build_marks, build_sentences, build_stage, duration
 from alita_tui.view.cards import Card, Deck
 
-_MARKS: dict[str, tuple[str, str]] = {
+BUILD_MARKS: dict[str, tuple[str, str]] = {
     "passed": ("■", "good"),
     "failed": ("✗", "bad"),
     "skipped": ("○", "warn"),
@@ -38,7 +38,7 @@ def build_lines(
     """Return a build: one line, or a question while it waits; its rows beneath where it is opened."""
     wide = min(width, CARD)
     marks = build_marks(build)
-    bar = tuple(_MARKS[mark] for _title, mark in marks)
+    bar = tuple(BUILD_MARKS[mark] for _title, mark in marks)
     passed = sum(mark == "passed" for _title, mark in marks)
     amount = f"{passed} of {len(marks)}" if marks else ""
     first, last = deck.rows[card.rows[0]], deck.rows[card.rows[-1]]

@@ -141,7 +141,7 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
                 return _taken_back(history, target) if command.undo else _feedback(command, *target)
     if command.seq:
         raise UsageError(
-            f"Event {command.seq} is nothing that can be rated.",
+            f"Event {command.seq} cannot be rated.",
             hint="Choose an answer, a result, a failure or a registered build.",
         )
     newest = list(of_kind(history, e.TaskFinished))

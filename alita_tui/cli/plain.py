@@ -256,7 +256,7 @@ class PlainConsole:
                 "\n1 the code  2 its tests  3 the evidence  4 what is new in it\n"
                 "5 approve for good  6 approve for this task only  7 reject\n"
                 f"{other_choices(draft)}"
-                "8 later: the agent goes on without it  9 back, it waits on\nA number:"
+                "8 decide later: the agent continues without it  9 back: the build keeps waiting\nA number:"
             )
             match await self._lines.asked(prompt):
                 case "1" | "2" as part:

@@ -728,7 +728,14 @@ ACTIONS: tuple[Action, ...] = (
         live=False,
     ),
     *(
-        Action(f"replay.seek_{n}", str(n), f"seek({n})", f"{n}0 %", f"To {n}0 % of the session", live=False)
+        Action(
+            f"replay.seek_{n}",
+            str(n),
+            f"seek({n})",
+            f"{n * 10} %",
+            f"To {n * 10} % of the session",
+            live=False,
+        )
         for n in range(10)
     ),
 )

@@ -129,7 +129,7 @@ async def test_a_single_run_can_be_rated_and_a_row_that_is_none_cannot(tmp_path:
     (given,) = made.events(e.FeedbackGiven)
     assert given.call_id == made.events(e.ToolReturned)[0].call_id
     assert grades(made) == ["up"]
-    assert "is nothing that can be rated" in made.events(e.NoticeRaised)[-1].text
+    assert "cannot be rated" in made.events(e.NoticeRaised)[-1].text
 
 
 async def test_rating_before_anything_ended_changes_nothing(tmp_path: Path) -> None:

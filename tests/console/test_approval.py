@@ -31,6 +31,7 @@ from tests.console.approval_cases import (
     waiting_for,
 )
 from tests.console.approval_host import CALMLY, HASTILY, Host
+from tests.console.navigating import until
 from tests.support import streams
 from tests.support.viewing import with_
 
@@ -309,7 +310,10 @@ async def test_a_rejection_needs_words_and_escape_goes_back() -> None:
         await pilot.press("enter")
         await settled(pilot)
         assert app.decided == []
-        await pilot.press("n", "o", "escape")
+        await until(pilot, lambda: "The agent learns from the reason" in app.said())  # where one looks
+        await pilot.press("n", "o")
+        await until(pilot, lambda: "Enter rejects with this reason" in app.said())
+        await pilot.press("escape")
         bar = app.review.query_one(VerdictBar)
         assert bar.mode == "idle"
         await pilot.press("r")

@@ -85,7 +85,7 @@ class Bar:
     def ask_ban(self, about: str, items: tuple[str, ...]) -> None:
         self.mode, self.about, self.ticked = "ban", about, (NAME, DIGEST)
 
-    def ask_name(self, about: str, names: tuple[str, ...]) -> None:
+    def ask_name(self, about: str, names: tuple[str, ...], lasting: str) -> None:
         self.mode, self.about, self.name = "name", about, " ".join(names)
 
     def ask_grants(self, about: str, items: tuple[str, ...], withheld: Any) -> None:

@@ -15,6 +15,7 @@ from alita_tui.console.review.fields import NameInput, ReasonInput
 from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.review.verdict_bar import Button, VerdictBar
+from alita_tui.console.taken import sections
 from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.styled_text import width_of
 from alita_tui.events import Capabilities, Lasting
@@ -82,6 +83,7 @@ async def test_the_prompt_names_the_verdict_that_it_continues_and_no_other_key_g
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("o")
+        assert "For this task only: to accept the risks type their names" in app.said()
         await pilot.press(*"nobody")
         await settled(pilot)
         assert "No risk is called nobody" in app.said()
@@ -91,6 +93,7 @@ async def test_the_prompt_names_the_verdict_that_it_continues_and_no_other_key_g
         await pilot.press("a")
         await settled(pilot)
         assert app.decided == [] and app.review.bar.mode == "name", "approving for good asks anew"
+        assert "Approve: to accept the risks type their names" in app.said()
         await pilot.press("escape", "o")
         await settled(pilot)
         assert app.decided == [] and app.review.bar.mode == "name"
@@ -355,6 +358,9 @@ async def test_reuse_merge_and_alias_are_offered_where_a_tool_gives_the_same_ans
             )
             shown = [one for one in app.review.query(Button) if one.display]
             assert all(one.region.right <= size[0] for one in shown), "none is cut off"
+            listed = {key.action.id for part in sections(app.review, replay=False) for key in part.keys}
+            assert ({"approval.reuse", "approval.merge", "approval.alias"} <= listed) == offered
+            assert "approval.approve" in listed
             await pilot.press("u", "m", "l", "u", "m", "l")
             await settled(pilot)
             assert app.decided == []

@@ -150,6 +150,20 @@ async def test_earlier_entries_are_searched_and_esc_gives_back_what_was_written(
         assert sink.commands == [SubmitTask(text="roll dice")]
 
 
+@pytest.mark.parametrize("newline", ["\r", "\r\n"])
+async def test_lines_of_a_paste_are_counted_as_terminals_send_them(newline: str) -> None:
+    """Most terminals, and tmux, send a carriage return for each line of what is pasted."""
+    envelopes, sink = beginning(), Sink()
+    app = console(envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        composer = app.main.query_one(Composer)
+        await paste(pilot, newline.join(f"{n}" for n in range(60)))
+        await until(pilot, lambda: composer.text)
+        assert "[pasted 1: 60 lines" in composer.text
+        assert composer.full_text == "\n".join(f"{n}" for n in range(60))
+
+
 async def test_a_long_paste_stands_as_one_line_and_is_sent_whole() -> None:
     envelopes, sink = beginning(), Sink()
     app = console(envelopes, sink=sink)

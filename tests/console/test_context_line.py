@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from alita_tui import events as e
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.context_line import ContextLine, fitting
 from alita_tui.console.taken import taken
@@ -28,6 +29,17 @@ async def test_the_line_follows_the_focus_and_what_goes_on() -> None:
         assert "Enter open   Esc back" in line(app) and "steer" not in line(app)
         await pilot.press("escape")
         await until(pilot, lambda: "Enter steer" in line(app))
+
+
+async def test_while_a_build_is_made_the_line_names_the_key_that_stops_it() -> None:
+    """Esc Esc drops no build, so the line must not offer it."""
+    events = streams.waiting()
+    begun = next(index for index, one in enumerate(events) if isinstance(one.event, e.BuildStarted))
+    app = console(events[: begun + 1], sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, events[begun].seq)
+        await until(pilot, lambda: "Enter steer" in line(app))
+        assert "F10 stop" in line(app) and "Esc Esc" not in line(app)
 
 
 async def test_under_another_screen_the_line_names_f1_alone_and_the_composer_has_no_cursor() -> None:

@@ -36,6 +36,7 @@ GONE = (
     "Nothing fits.", "now it works", "1 row more",
     "again approves them unread", "approves exactly these bytes{", "waits for your verdict", "which saw only the contract",
     "no finding above low", "asks for the key twice", "mutants (", "it replaces nothing",
+    "the agent goes on without it", "it waits on\\n", "is nothing that can be rated",
 )  # fmt: skip
 """Words that nobody would say, replaced by plainer ones."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from textual.screen import ModalScreen
 
+from alita_tui.console.action_table import ACTIONS
 from alita_tui.console.actions import offered
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.help import HelpScreen, rows
@@ -131,3 +132,7 @@ async def test_the_column_of_keys_is_no_wider_than_they_need() -> None:
         gutters = [row.gutter[0][0] for row in rows(shown.sections) if row.gutter]
         assert min(len(gutter) - len(gutter.rstrip()) for gutter in gutters) == 2
         assert len(gutters) > 20 and sorted(map(len, gutters))[len(gutters) // 2] <= 16
+
+
+def test_no_share_of_a_session_is_written_with_two_zeros() -> None:
+    assert not [action.id for action in ACTIONS if "00 %" in action.tooltip.replace("100 %", "")]

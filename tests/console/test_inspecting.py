@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from textual.pilot import Pilot
 
+from alita_tui import events as e
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.session.inspected import about
 from alita_tui.console.session.side import Side
@@ -15,6 +16,7 @@ from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.text import neutralise, one_line
 from alita_tui.state.rows import Rows
 from alita_tui.view.cards import Deck
+from alita_tui.view.fold import fold_all
 from alita_tui.view.model import RowKind, SessionView, TraceRow
 from tests.console.screens import console, drawn
 from tests.support import goldens, streams
@@ -156,6 +158,21 @@ async def test_it_follows_the_selection_is_pinned_and_gives_library_and_sandbox_
         await pilot.pause()
         assert shown(app) == "panes"
         assert app.focused is app.main.query_one("#library")
+
+
+def test_a_build_in_progress_is_told_by_what_passed_and_is_not_called_risky() -> None:
+    """What has not run yet is no risk: nobody can approve it now."""
+    events = streams.waiting()
+    tested = next(index for index, one in enumerate(events) if isinstance(one.event, e.BuildTested))
+    view = fold_all(events[: tested + 1])
+    assert not view.builds[-1].settled and view.builds[-1].status != "pending"
+    deck = Deck()
+    deck.show(view.trace)
+    at = next(index for index, card in enumerate(deck.cards) if card.kind == "build")
+    title, _name, rows = about(view, deck, at, -1, lambda _id: view.builds[-1])
+    text = "\n".join("".join(piece for piece, _style in (*row.gutter, *row.body)) for row in rows)
+    assert title == "Build" and "BEING BUILT" in text and "Own tests" in text
+    assert "approving takes" not in text and "not on record" not in text
 
 
 async def test_a_build_shows_its_evidence_and_a_narrow_screen_the_inspector_instead() -> None:

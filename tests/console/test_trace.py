@@ -90,6 +90,23 @@ async def test_an_empty_trace_says_what_to_do() -> None:
         assert "Write a task." not in "\n".join(lines(trace))
 
 
+async def test_nothing_is_called_new_where_all_of_it_is_on_screen() -> None:
+    """Steps fold when the answer comes: what was below the screen may then fit on it."""
+    app = Bare()
+    async with app.run_test(size=(60, 12)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(session(10))
+        await pilot.pause()
+        trace.scroll_up(animate=False, immediate=True)
+        await pilot.pause()
+        trace.advance(session(11))
+        await pilot.pause()
+        assert app.unseen[-1] > 0
+        trace.advance(session(1))
+        await pilot.pause()
+        assert trace.max_scroll_y == 0 and app.unseen[-1] == 0
+
+
 async def test_what_comes_is_followed_until_someone_scrolls_up() -> None:
     app = Bare()
     async with app.run_test(size=(60, 12)) as pilot:

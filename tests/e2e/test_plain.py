@@ -17,7 +17,7 @@ from tests.e2e.test_terminal import Terminal
 
 pytestmark = [pytest.mark.podman, pytest.mark.pty, pytest.mark.walk]
 DEMO = b"Create a tool to validate email addresses.\r"
-MENU = rb"8 later: [^\r]*\r\nA number:"
+MENU = rb"8 decide later: [^\r]*\r\nA number:"
 TO_APPROVE = rb"an empty line to go back: ([^\r]+)\r"
 
 

@@ -13,7 +13,7 @@ from alita_tui.console.input.arming import Objection
 from alita_tui.console.review.guarded import GuardedScreen
 from alita_tui.console.review.panes import BuildPanes
 from alita_tui.console.review.steps import BuildReview, Twice
-from alita_tui.console.review.verdict_bar import DIGEST, NAME, VERDICTS, Button, VerdictBar
+from alita_tui.console.review.verdict_bar import DIGEST, LIKE, NAME, VERDICTS, Button, VerdictBar
 from alita_tui.events import Decision, Lasting, ToolDraft
 from alita_tui.spine.commands import PutOff, ResolveApproval
 from alita_tui.state.build import BuildState
@@ -136,7 +136,7 @@ class DecidingScreen(GuardedScreen):
                 message = "These are not the bytes that approval is asked for; they cannot be approved."
                 self.notify(message, severity="error", markup=False)
             case "name":
-                self.bar.ask_name(review.build.approval_id, review.names)
+                self.bar.ask_name(review.build.approval_id, review.names, lasting)
             case "unread":
                 self.repaint()  # the person has to read first what the next press does
             case "approved":
@@ -176,6 +176,12 @@ class DecidingScreen(GuardedScreen):
         if self._pressed_twice("stopped"):
             self._decide("stopped")
         self.tick()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Take the keys that name a twin only where the build has one."""
+        if action in LIKE and not (self._review and self._review.twin):
+            return False
+        return super().check_action(action, parameters)
 
     def action_reuse(self) -> None:
         """Reject the build in favour of its twin; needs a second press."""

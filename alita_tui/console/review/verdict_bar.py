@@ -69,6 +69,12 @@ _WHY: dict[str, str] = {
     "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
     "grants": "Unticked permissions are refused · Space toggles · Esc cancels",
 }
+_LACKING: dict[str, str] = {
+    "reject": "The agent learns from the reason: write one, or tick a tag with Tab and Space.",
+    "ban": "Choose what to ban and give a reason.",
+}
+"""What is said after an Enter that came too early."""
+_VERDICTS: dict[Lasting, str] = {"library": "Approve", "task": "For this task only"}
 
 
 class Button(Plain):
@@ -156,7 +162,9 @@ class VerdictBar(Vertical):
         self._names_to_type: tuple[str, ...] = ()
         self._message = ("", "")
         self._entered = False
-        """Whether Enter was pressed on names that are not complete."""
+        """Whether Enter was pressed on names, a reason or ticks that are not complete."""
+        self._lasting: Lasting = "library"
+        """The approval that the names are asked for."""
         self._cleared, self._rest = "", ""
         """The first name that Enter took out of the field since it is no risk's, and what it left there."""
 
@@ -202,7 +210,8 @@ class VerdictBar(Vertical):
                 typed = self.query_one(NameInput).value.split(" ")
                 missing = [name for name in self._names_to_type if name not in typed]
                 unknown = self._unknown(typed)
-                message = f"To accept the risks type their names: {' '.join(missing)} · Esc cancels"
+                verdict, names = _VERDICTS[self._lasting], " ".join(missing)
+                message = f"{verdict}: to accept the risks type their names: {names} · Esc cancels"
                 if self._cleared:
                     message = f"No risk is called {one_line(self._cleared, 40)}, so it was cleared. {message}"
                 elif unknown:
@@ -210,6 +219,8 @@ class VerdictBar(Vertical):
                 elif self._entered:
                     message = f"Not complete yet. {message}"
                 self.say(message, "bad" if unknown or self._entered else "warn")
+            case "reject" | "ban" if self._entered:
+                self.say(_LACKING[self.mode], "warn")
             case "reject" | "ban" | "grants":
                 self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
@@ -246,17 +257,16 @@ class VerdictBar(Vertical):
         ticks.offer(capabilities, [capability for capability in capabilities if capability not in withheld])
         ticks.focus()
 
-    def ask_name(self, about: str, names: tuple[str, ...]) -> None:
-        """Ask for the names of the risks."""
+    def ask_name(self, about: str, names: tuple[str, ...], lasting: Lasting) -> None:
+        """Ask for the names of the risks, to approve for good or for a task."""
         self._open("name", about)
-        self._entered, self._cleared = False, ""
-        self._names_to_type = names
+        self._cleared, self._names_to_type, self._lasting = "", names, lasting
         field = self.query_one(NameInput)
         field.placeholder = "the names, separated by blanks"
         field.focus()
 
     def _open(self, mode: Literal["reject", "ban", "name", "grants"], about: str) -> None:
-        self.mode, self._about = mode, about
+        self.mode, self._about, self._entered = mode, about, False
         self.add_class("-open", f"-{mode}")
 
     def _ask_words(self, placeholder: str) -> None:
@@ -273,12 +283,14 @@ class VerdictBar(Vertical):
     @on(Input.Changed, "#reason")
     def _reason_typed(self, event: Input.Changed) -> None:
         event.stop()
+        self._entered = False
         if self.mode in ("reject", "ban"):
             self.app.drafts.keep(self._draft, event.value)
 
     @on(Ticks.Changed)
     def _ticked(self, event: Ticks.Changed) -> None:
         event.stop()
+        self._entered = False
         if self.mode == "grants":
             self.post_message(self.Granting(self._about, self.query_one(Ticks).ticked))
 
@@ -317,9 +329,5 @@ class VerdictBar(Vertical):
         elif self.mode == "ban" and ticked and reason:
             self.app.drafts.keep(self._draft, "")
             self.post_message(self.Worded(self._about, "ban", reason, ticked))
-        elif self.mode == "ban":
-            self.screen.notify("Choose what to ban and give a reason.", markup=False)
-        elif self.mode == "reject":
-            self.screen.notify(
-                "The agent learns from the reason: write one, or tick a tag with Tab and Space.", markup=False
-            )
+        elif self.mode in _LACKING:
+            self._entered = True

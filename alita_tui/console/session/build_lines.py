@@ -25,7 +25,7 @@ from alita_tui.view.cards import Card, Deck
 
 EDGE = "▌"
 """Left of each line of a build that waits for its verdict."""
-_MARKS: dict[str, tuple[str, str]] = {
+BUILD_MARKS: dict[str, tuple[str, str]] = {
     "passed": ("■", "good"),
     "failed": ("✗", "bad"),
     "skipped": ("○", "warn"),
@@ -40,7 +40,7 @@ def build_lines(
     """Return a build: one line, or a question while it waits; its rows beneath where it is opened."""
     wide = min(width, CARD)
     marks = build_marks(build)
-    bar = tuple(_MARKS[mark] for _title, mark in marks)
+    bar = tuple(BUILD_MARKS[mark] for _title, mark in marks)
     passed = sum(mark == "passed" for _title, mark in marks)
     amount = f"{passed} of {len(marks)}" if marks else ""
     first, last = deck.rows[card.rows[0]], deck.rows[card.rows[-1]]

@@ -283,7 +283,8 @@ def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
     if result and cell_len(subject) + 5 + cell_len(result) > room:
         subject = at_words(subject, room)
         left = room - 5 - cell_len(subject)
-        result = at_words(result, left) if left >= _LEAST else ""
+        result = at_words(result, left, before=room - left) if left >= _LEAST else ""
+        result = "" if cell_len(result) < _LEAST // 2 else result  # a bare ellipsis says nothing
     arrow = ("  →  ", "muted") if result else ("", "")
     tone = told.tone if failed or told.tone == "wait" else "muted"
     pieces: Line = (

@@ -62,7 +62,7 @@ def rows_of(deck: Deck, card: Card, width: int, *, preview: bool) -> list[Drawn]
                 lines += _tabled(at, row, table, width)
                 continue
         head: Line = ((" │ ", "line"), (f"{glyph(row)} ", style_of(row)), *(_check(row) or words(row)))
-        lines.append(Drawn(at, spread(head, (str(row.meta), "muted"), width)))
+        lines.append(Drawn(at, _spread_at_words(head, str(row.meta), width)))
         if not (chosen or preview) or not row.detail:
             continue
         text = detail(row, max(width - MARGIN - 2, 10))
@@ -83,7 +83,7 @@ def _tabled(at: int, row: TraceRow, table: Sequence[Line], width: int) -> list[D
         (("Enter on this row shows it whole, as JSON", "muted"),) if row.kind == "observation" else ()
     )
     return [
-        Drawn(at, spread(head, (str(row.meta), "muted"), width)),
+        Drawn(at, _spread_at_words(head, str(row.meta), width)),
         *(Drawn(at, clip(((" │   ", "line"), *line), width)) for line in (*table, hint) if line),
     ]
 
@@ -124,15 +124,24 @@ def fitted(left: Line, figures: Sequence[Piece], width: int) -> Line:
     return clip((*kept, (" " * (room - width_of(kept)), ""), *right), width)
 
 
+def _spread_at_words(left: Line, figure: str, width: int) -> Line:
+    """Return a line with a figure at its right edge, for which the text gives way at a word."""
+    room = width - cell_len(figure) - 1 if figure else width
+    return spread(_cut_line(left, max(room, 12)), (figure, "muted"), width)
+
+
 def _cut_line(line: Line, width: int) -> Line:
     """Return a line cut to `width` cells, at a word where one is near."""
     kept: list[Piece] = []
     room = width
     for text, style in line:
         if cell_len(text) > room:
-            if short := at_words(text, room):
-                kept.append((short, style))
-            break
+            bare = text.rstrip()  # a column of a table is filled with blanks
+            short = at_words(bare, room, before=width - room)
+            if short != bare:
+                kept += [(short, style)] if short else []
+                break
+            text = bare + " " * (room - cell_len(bare))
         kept.append((text, style))
         room -= cell_len(text)
     return tuple(kept)

@@ -110,7 +110,7 @@ class Composer(TextArea):
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Show a long paste as one line; it is sent, edited and saved in full."""
-        pasted = event.text
+        pasted = event.text.replace("\r\n", "\n").replace("\r", "\n")  # most terminals send carriage returns
         lines = pasted.count("\n") + 1
         if lines < _LONG_LINES and len(pasted) < _LONG_CHARACTERS:
             return  # the text area's own handler runs next

@@ -107,8 +107,11 @@ def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
         if not view.busy:
             items = [item for item in items if item[1] != "queue"]
         elif "session.escape" in keys and not pending(view):  # a build that waits is not stopped by Esc
-            key = keys["session.escape"].key
-            items.insert(min(2, len(items)), (f"{key} {key}", "stop"))
+            key, stop = keys["session.escape"].key, keys.get("session.interrupt")
+            if not _builds(view):
+                items.insert(min(2, len(items)), (f"{key} {key}", "stop"))
+            elif stop is not None:  # what was built is not lost to Esc (see `Stopping.stop_by_escape`)
+                items.insert(min(2, len(items)), (stop.key, "stop"))
     return items
 
 
@@ -141,4 +144,9 @@ def _content(items: tuple[Item, ...], width: int) -> Content:
 
 
 def _shown_state(view: SessionView) -> tuple[object, ...]:
-    return view.busy, view.question is None, bool(pending(view))
+    return view.busy, view.question is None, bool(pending(view)), _builds(view)
+
+
+def _builds(view: SessionView) -> bool:
+    """Return whether a build is being made."""
+    return any(not build.settled for build in view.builds)

@@ -6,10 +6,21 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from alita_tui.console.session.build_lines import BUILD_MARKS
 from alita_tui.console.session.card_lines import BuildOf
 from alita_tui.console.widgets.sheet import BLANK, Row, fact, heading, say
 from alita_tui.spine.text import counted, one_line, reveal
-from alita_tui.view.card_words import duration, evidence, files_of, section_summary, step_line
+from alita_tui.state.build import BuildState
+from alita_tui.view.card_words import (
+    build_marks,
+    build_sentences,
+    build_stage,
+    duration,
+    evidence,
+    files_of,
+    section_summary,
+    step_line,
+)
 from alita_tui.view.cards import Card, Deck, Section
 from alita_tui.view.model import SandboxRun, SessionView, TraceRow
 from alita_tui.view.statistics import dollars
@@ -26,6 +37,10 @@ _KINDS = {
     "answer": "Answer", "build": "Build",
 }  # fmt: skip
 
+_STATES = {
+    "passed": "passed", "failed": "failed", "skipped": "could not run", "running": "running", "open": "to come",
+}  # fmt: skip
+
 
 def about(
     view: SessionView, deck: Deck, index: int, inner: int, build_of: BuildOf
@@ -37,15 +52,7 @@ def about(
         return "Row", str(row.title), _row(row)
     match card.kind:
         case "build" if build := build_of(card.build):
-            from alita_tui.console.review.evidence import gates  # nothing before the first build needs it
-            from alita_tui.console.review.glance import glance
-
-            attempt = build.presented
-            rows = (
-                [*glance(build, attempt), *gates(attempt, columns=False)]
-                if attempt
-                else say("No draft yet.", "muted")
-            )
+            rows = _progress(build) if not build.settled and build.status != "pending" else _evidence(build)
             if build.verdict:
                 rows = [*_verdict(build.status, build.verdict.by, build.verdict.why), BLANK, *rows]
             return "Build", f"{build.name} v{build.version}", rows
@@ -61,6 +68,32 @@ def about(
             row = deck.rows[card.rows[0]]
             title = {"file": "File", "memory": "Memory"}.get(row.kind, _KINDS.get(card.kind, "Note"))
             return title, "", _row(row)
+
+
+def _evidence(build: BuildState) -> list[Row]:
+    """Return what a build that can be decided, or was, was judged by."""
+    from alita_tui.console.review.evidence import gates  # nothing before the first build needs it
+    from alita_tui.console.review.glance import glance
+
+    attempt = build.presented
+    return (
+        [*glance(build, attempt), *gates(attempt, columns=False)]
+        if attempt
+        else say("No draft yet.", "muted")
+    )
+
+
+def _progress(build: BuildState) -> list[Row]:
+    """Return how far a build has come. What has not run yet is no risk: nobody can approve it now."""
+    rows = heading("Being built", build_stage(build)[0])
+    for sentence in build_sentences(build):
+        rows.append(Row(((sentence, ""),), (("  ", ""),)))
+    marks = build_marks(build)
+    rows += [BLANK, *heading("Checks")] if marks else []
+    for title, mark in marks:
+        sign, tone = BUILD_MARKS[mark]
+        rows.append(Row(((title, ""), (f"  {_STATES[mark]}", "muted")), ((f"  {sign} ", tone),)))
+    return rows
 
 
 def _verdict(status: str, by: str, why: str) -> list[Row]:

@@ -91,6 +91,8 @@ class Trace(TraceFilling):
         if count > unchanged and not self.follow and laid.end > self.size.height:
             self._unseen += count - unchanged
             self.post_message(self.FollowChanged(self._unseen))
+        elif self._unseen and laid.end <= self.size.height:
+            self._follow_again()  # steps folded, and all of it is on screen
 
     def expect(self, text: str, waits_for: str) -> None:
         """Show a task that was just sent, and what it waits for, until the engine takes it up."""
@@ -149,8 +151,7 @@ class Trace(TraceFilling):
 
     def detail(self, level: Level) -> None:
         """Change how much of the cards is shown that nobody opened or closed."""
-        laid = self._laid
-        selected = self.cursor
+        laid, selected = self._laid, self.cursor
         laid.detail(level)
         if self._filling is not None:
             self._filling.detail()

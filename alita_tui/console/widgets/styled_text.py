@@ -206,10 +206,15 @@ def _style(variables: Mapping[str, str], spec: str) -> Style:
     )
 
 
-def at_words(text: str, width: int) -> str:
-    """Return text of at most `width` cells; of a longer one whole words and an ellipsis."""
+def at_words(text: str, width: int, *, before: int = 0) -> str:
+    """Return text of at most `width` cells; of a longer one whole words and an ellipsis.
+
+    A long first word is cut, unless much of the line, `before` cells, stands in front of it.
+    """
     if cell_len(text) <= width:
         return text
     short = cut(text, width)
     head, blank, _rest = short.rpartition(" ")
-    return f"{head.rstrip(' ,;:')} …" if blank and cell_len(head) >= width // 3 else short
+    if blank:
+        return f"{head.rstrip(' ,;:')} …" if before + cell_len(head) >= (before + width) // 3 else short
+    return "…" if short and before > width else short

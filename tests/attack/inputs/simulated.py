@@ -72,7 +72,7 @@ class Bar:
     def ask_ban(self, about: str, _items: tuple[str, ...]) -> None:
         self.mode, self.about = "ban", about
 
-    def ask_name(self, about: str, _name: str) -> None:
+    def ask_name(self, about: str, _name: str, _lasting: str) -> None:
         self.mode, self.about = "name", about
 
     def ask_grants(self, about: str, *_: Any) -> None:

@@ -36,6 +36,8 @@ _FRACTION = re.compile(
     r"[ \u00a0\u2009\u202f]?(\d{1,9})(?!\w|[/.,]\d)"
 )
 """A fraction, also after a whole number. A date has two slashes and is no fraction."""
+_TYPESET = re.compile(r"(\d?)\\[dt]?frac\{(\d{1,9})\}\{(\d{1,9})\}")
+"""A fraction as LaTeX writes it, also after a whole number."""
 _VULGAR = re.compile(r"(\d[ \u00a0\u2009\u202f]?)?([\u00bc-\u00be\u2150-\u215e\u2189])")
 _SCALE = re.compile(
     r"[ \u00a0\u2009\u202f*`-]{0,6}(hundred|thousand|million|billion|trillion)s?\b", re.IGNORECASE
@@ -46,6 +48,8 @@ _SHORT = re.compile(r"[ \u00a0\u2009\u202f]?(k|K|M|mn?|bn|B)\b")
 _SHORTS = {"k": 1e3, "K": 1e3, "m": 1e6, "mn": 1e6, "M": 1e6, "bn": 1e9, "B": 1e9}
 _IN_WORD = re.compile("[A-Za-z_]")
 """A letter before a number that makes it a part of a word; scripts without spaces between words are not among them."""
+_POWER_OF_UNIT = re.compile(r"[A-Za-z]\^\{?$")
+"""What is before the exponent of a unit, as in `m^3` or `s^{-2}`."""
 _BLANK = " \t\u00a0\u2009\u202f*`$"
 """Characters that may be between a number and its unit: spaces, and marks of bold text."""
 _GAP = rf"[{re.escape(_BLANK)}]{{0,6}}"
@@ -53,6 +57,9 @@ _ENDED = r"(?!\w|/[^\W\d]|\^|[\u00b7\u22c5]\w)"
 """End of a unit: `km/h` and `m^2` are other units than `km` and `m`."""
 _OTHERWISE = {"%": "per ?cent"}
 _SIGNED = re.compile(r"(?:^|[^A-Za-z0-9_.])[-\u2212\u2013]$")
+_MICRO, _MU = "\u00b5", "\u03bc"
+"""Two signs that look alike; either may begin a unit."""
+_SUPERSCRIPT = str.maketrans("23", "\u00b2\u00b3")
 _CURRENCY = "$\u20ac\u00a3\u00a5\u20b9"
 _LONGEST = 50_000
 """Characters at the end of a text that are searched for numbers, as answers can be of any length."""
@@ -83,8 +90,12 @@ def numbers_in(text: str, unit: str = "") -> list[float]:
     Digits within a word, as in CO2, count only if the text has no other number. `3,5` is 3.5, except in brackets, where
     it is two numbers (`[3,5]`); `1,234` is 1234 and `1/2` is 0.5.
     """
-    text = _written_plainly(text[-_LONGEST:])
-    unit_forms = "|".join(filter(None, (re.escape(unit), _OTHERWISE.get(unit))))
+    text = _written_plainly(text[-_LONGEST:]).replace(_MICRO, _MU)
+    unit = unit.replace(_MICRO, _MU)
+    raised = re.sub(r"\^([23])(?!\d)", lambda power: power[1].translate(_SUPERSCRIPT), unit)
+    lowered = re.sub("[\u00b2\u00b3]", lambda power: f"^{power[0].translate(_RAISED)}", unit)
+    forms = dict.fromkeys((unit, raised, lowered))
+    unit_forms = "|".join(filter(None, (*map(re.escape, forms), _OTHERWISE.get(unit))))
     unit_after = re.compile(rf"{_GAP}(?:{unit_forms}){_ENDED}")
     numbers, within_words = [], []
     for match in _NUMBER.finditer(text):
@@ -99,7 +110,7 @@ def numbers_in(text: str, unit: str = "") -> list[float]:
             if not unit_after.match(text, end) and not with_unit:
                 continue
             sign = preceding.removesuffix(unit) if with_unit else preceding
-        elif _IN_WORD.match(text, max(match.start() - 1, 0)):
+        elif _IN_WORD.match(text, max(match.start() - 1, 0)) or _POWER_OF_UNIT.search(before):
             within_words.append(value)
             continue
         if not unit and sign[-1:] and sign[-1] in _CURRENCY:
@@ -120,6 +131,9 @@ def near(made: float, expected: float, tolerance: float) -> bool:
 def _written_plainly(text: str) -> str:
     """Return a text with fractions, powers of ten, decimal commas and dots between thousands as plain numbers."""
     text = _POWER.sub(_as_exponent, text)
+    text = _TYPESET.sub(
+        lambda match: f"{match[1]} {match[2]}/{match[3]}" if match[1] else f"{match[2]}/{match[3]}", text
+    )
     text = _FRACTION.sub(_as_decimal, _VULGAR.sub(_as_fraction, text))
     return _DOTS.sub(lambda match: match[0].replace(".", ""), _COMMA.sub(_with_point, text))
 

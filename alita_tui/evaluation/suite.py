@@ -25,6 +25,12 @@ _EXACT_NUMBER = 1e-9
 _RESULT_ONLY = "\n\nAnswer with the result alone, in as few words as possible."
 """Added to a record whose answer is compared as text, because such benchmarks give this instruction separately."""
 
+_UNREAD = (
+    "choices", "options", "paragraphs", "passages", "story", "article", "document", "documents", "table", "tables",
+    "image", "images", "audio", "video",
+)  # fmt: skip
+"""Fields of records that hold a part of the question and are not read; without them nobody could answer it."""
+
 
 class Case(Value, frozen=True, forbid_unknown_fields=True):
     """One task of a suite."""
@@ -156,7 +162,10 @@ def _case(number: int, raw: dict[str, Any], file: Path) -> Case:
     try:
         case = msgspec.convert({"id": f"case-{number}", **raw}, ready(Case))
     except (msgspec.ValidationError, RecursionError) as error:
-        raise UsageError(f"{file}, line {number}: {one_line(str(error), 300)}.") from error
+        problem = str(one_line(str(error), 300))
+        if not {"task", "check"} & {*raw}:
+            problem = f"it is no record of a benchmark with a question and its answer, and no case: {problem}"
+        raise UsageError(f"{file}, line {number}: {problem}.") from error
     if not case.id.strip() or not case.task.strip():
         raise UsageError(f"{file}, line {number}: a case needs an id and a task.")
     if not 0 <= case.budget_usd < float("inf"):
@@ -171,15 +180,17 @@ def _record(line_number: int, raw: dict[str, Any], file: Path) -> Case | None:
 
     Its answer is compared as a number if it is one, else as text.
     """
-    if unread := next((name for name in raw if name.lower() in ("choices", "options")), ""):
+    if unread := next((name for name in raw if name.lower() in _UNREAD and raw[name]), ""):
         raise UsageError(
             f"{file}, line {line_number}: it has {unread!r}, which no record's task would name.",
-            hint="Write such questions as cases: id, task with its choices, check.",
+            hint="Write such questions as cases: id, task with all that it needs, files, check.",
         )
     fields = {key.lower().replace(" ", "_"): value for key, value in raw.items()}
-    question = fields.get("question", fields.get("problem", fields.get("input")))
+    question = next(filter(None, map(fields.get, ("question", "problem", "input", "prompt"))), None)
     names = ("final_answer", "answer", "answers", "target")
     answer = next((fields[name] for name in names if fields.get(name) is not None), None)
+    if isinstance(answer, str) and isinstance(aliases := fields.get("answer_aliases"), list) and aliases:
+        answer = [answer, *aliases]
     check = _expected(answer)
     unanswered = check is None or isinstance(check, Exact) and not check.text.strip()
     if isinstance(question, str) and question.strip() and unanswered and {*names} & {*fields}:
@@ -238,6 +249,10 @@ def _expected(answer: Any) -> Exact | Number | None:
     """Return the check of a record's answer, or of its part after `####` if it has one; None for no answer."""
     if isinstance(answer, dict):
         answer = list(dict.fromkeys(item for item in _answers(answer) if isinstance(item, str)))
+    if isinstance(answer, bool):
+        return Exact(text=str(answer), also=("yes",) if answer else ("no",), loose=True)
+    if isinstance(answer, list) and len(answer) == 1:
+        (answer,) = answer
     if isinstance(answer, list) and answer and all(isinstance(item, str) for item in answer):
         return Exact(text=answer[0], also=tuple(answer[1:]), loose=True)
     if not isinstance(answer, str | int | float):

@@ -158,6 +158,10 @@ class Deck:
             row = card.section.answered
         elif card.kind in ("thought", "plan", "question", "said"):
             row = -1
+        elif card.kind == "build":  # its first row may be the request for it, which is not rated
+            row = next((row for row in card.rows if self.rows[row].kind == "build"), row)
+        elif card.kind == "step":
+            row = card.rows[-1]
         return self.rows[row].seq if row >= 0 else 0
 
     # --- what is shown of it --------------------------------------------------------------

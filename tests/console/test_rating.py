@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from textual.widgets import Input
 
 from alita_tui import events as e
+from alita_tui.agent.outcomes import rated
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.widgets.styled_text import text_of
@@ -175,3 +176,19 @@ def test_going_back_before_a_rating_takes_its_mark_away() -> None:
         at = next(card.at for card in layout.cards if card.kind == "answer")
         answers.append("\n".join(text_of(one.line) for one in layout.lines(at)))
     assert "👍" not in answers[0] and "👍" in answers[1] and answers[2] == answers[0]
+
+
+def test_every_row_of_a_build_and_of_a_run_is_rated_as_that_build_or_run() -> None:
+    """The row of a build on one line is the agent's request for it, which comes before the build begins."""
+    walk = _walk()
+    view, layout = fold_all(walk), Layout()
+    layout.fit(100)
+    layout.show(view.trace, view.builds, view.state.ratings)
+    build = next(one.event.build_id for one in walk if isinstance(one.event, e.ToolRegistered))
+    call = next(one.event.call_id for one in walk if isinstance(one.event, e.ToolReturned))
+    targets = []
+    for card in layout.cards:
+        if build in card.names or call in card.names:
+            seqs = [layout.deck.rated(card.at, row) for row in card.rows]
+            targets.append({rated(walk, GiveFeedback(rating="up", seq=seq)).target[1:] for seq in seqs})
+    assert targets == [{("", build)}, {(call, "")}]

@@ -345,6 +345,48 @@ def test_questions_about_a_text_come_with_it(tmp_path: Path) -> None:
             read_suite(suite(tmp_path / "s", row))
 
 
+def test_answers_count_in_every_form_that_a_record_allows(tmp_path: Path) -> None:
+    """As BoolQ, MuSiQue, FRAMES and TAT-QA write them; an empty picture is none."""
+    rows: list[dict[str, Any]] = [
+        {"question": "is it raining", "passage": "It rains.", "answer": True},
+        {"question": "Could a llama fly?", "answer": False},
+        {"question": "Where was she born?", "answer": "Oslo", "answer_aliases": ["Kristiania"], "image": ""},
+        {"Prompt": "Whose name is it?", "Answer": "Jane Ballou"},
+        {"question": "By how much did it change?", "answer": ["12.3"]},
+    ]
+    for case, right, wrong in zip(
+        read_suite(suite(tmp_path / "s", *rows)).cases,
+        (
+            ("Yes.", "true"),
+            ("no", "False"),
+            ("Kristiania", "Oslo"),
+            ("jane ballou",),
+            ("It rose by 12.3 %.",),
+        ),
+        ("no", "yes", "Bergen", "Jane", "It rose by 12.4 %."),
+        strict=True,
+    ):
+        assert all(judge_text(case.check, answer).solved for answer in right), case  # type: ignore[arg-type]
+        assert not judge_text(case.check, wrong).solved, case  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answer", "unit", "expected"),
+    [
+        ("It is 0.1777 m^3.", "", 0.1777),
+        ("It is 9.8 m s^{-2}.", "", 9.8),
+        ("It is 0.1777 m\u00b3.", "m^3", 0.1777),
+        ("It is 0.1777 m^3.", "m\u00b3", 0.1777),
+        ("It is 12 \u00b5m.", "\u03bcm", 12),
+        ("It is \\frac{1}{2}.", "", 0.5),
+        ("It is -3\\dfrac{1}{2}.", "", -3.5),
+    ],
+)
+def test_powers_of_units_and_typeset_fractions_are_read(answer: str, unit: str, expected: float) -> None:
+    assert judge_text(Number(value=expected, unit=unit, relative=1e-9), answer).solved
+    assert not judge_text(Number(value=3, unit=unit), answer).solved
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -365,6 +407,17 @@ def test_questions_about_a_text_come_with_it(tmp_path: Path) -> None:
             "outside",
         ),
         ({"question": "Which?", "choices": ["red", "blue"], "answer": 1}, "choices"),
+        (
+            {"question": "Where?", "answer": "x", "paragraphs": [{"title": "T", "paragraph_text": "p"}]},
+            "paragraphs",
+        ),
+        ({"question": "Which?", "answers": ["x"], "table": {"header": ["a"], "rows": [["x"]]}}, "table"),
+        ({"question": "Which?", "answer": "x", "story": "A cat."}, "story"),
+        ({"question": "Which?", "answer": "x", "image": "data:image/png;base64,AAAA"}, "image"),
+        (
+            {"section_id": "n", "question": "Which?", "answers_spans": {"spans": ["x"]}},
+            "no record of a benchmark",
+        ),
         ({"question": "Which?", "answer": "x", "file_name": "a" * 300}, "cannot be read"),
         ({"question": "Which?", "answer": ""}, "no answer"),
         ({"question": "Which?", "answer": "so it is\n#### "}, "no answer"),

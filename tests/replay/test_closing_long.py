@@ -15,6 +15,7 @@ from alita_tui.spine.history import History
 from alita_tui.view import fingerprint as module
 from alita_tui.view.fingerprint import Digests, fingerprint
 from alita_tui.view.fold import fold_all
+from alita_tui.view.model import SessionView
 from tests.benchmarks.long_sessions import long_session
 
 _EVENTS = 12_000
@@ -40,11 +41,18 @@ async def test_closing_hashes_only_what_is_new(
         hashed.append(value)
         return encoded(value)
 
+    looks: list[int] = []
+
+    def seen() -> SessionView:
+        looks.append(len(hashed))
+        return view
+
     monkeypatch.setattr(module, "_encoded", noted)
-    preparing = asyncio.create_task(state.prepare(lambda: view))
-    while len(hashed) < chunks:
-        await asyncio.sleep(0)
+    preparing = asyncio.create_task(state.prepare(seen, look_seconds=0))
+    while len(looks) < 2:  # the second look comes once all that the first found is hashed
+        await asyncio.sleep(0.01)
     preparing.cancel()
+    assert looks[1] == chunks
     hashed.clear()
     closed_with = state.fingerprint(History(events), view, attended=True)
     assert not [value for value in hashed if isinstance(value, tuple) and len(value) == 256]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from alita_tui.mapping.rows import InputFile
 
 CORES = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16)
-"""Of this machine; as many containers run side by side by default, and no more than these 16."""
+"""Of this machine, but no more than 16."""
+LANES = CORES + 1
+"""Containers that run side by side by default: while one is given its next row, the others fill the cores."""
 _EVERY_SECONDS = 10.0
 """How often progress is printed where no terminal shows it."""
 
@@ -39,8 +41,8 @@ def map_rows(
         typer.Option("--output", metavar="FOLDER", help="Where the results go; the same folder goes on."),
     ],
     lanes: Annotated[
-        int, typer.Option("--lanes", min=1, max=64, help="Containers side by side; by default one a core.")
-    ] = CORES,
+        int, typer.Option("--lanes", min=1, max=64, help="Containers side by side; by default one more than cores.")
+    ] = LANES,
     engines: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,7 +104,7 @@ def _command(
     import shlex
 
     where = [word for engine in engines for word in ("--engine", engine)]
-    where += ["--lanes", str(lanes)] if lanes != CORES else []
+    where += ["--lanes", str(lanes)] if lanes != LANES else []
     where += ["--json"] if json else []
     named = ["alita", "tools", "map", record.draft.name, "--input", file.path, "--output", str(output)]
     return shlex.join([*named, *where])

@@ -1,10 +1,9 @@
-"""`alita tools map`: rows a second with a lane for each core and on a cluster, against the same calls one by one."""
+"""`alita tools map`: rows a second with lanes and on a cluster, against the same calls one by one."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from unittest.mock import patch
 from alita_tui.app import mapping as mapping_app
 from alita_tui.app.context import AppContext
 from alita_tui.app.mapping import described, engine_of, map_tool
+from alita_tui.cli.mapping import LANES
 from alita_tui.mapping.coordinator import run_map
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
@@ -31,7 +31,6 @@ _FEW, _SOME = 100, 1000
 """Rows of the runs that warm up, and of those that compare a cluster with lanes."""
 _BATCH = 50
 """Rows of a batch at most where a cluster is compared with lanes."""
-_CORES = len(os.sched_getaffinity(0))
 _BUSY = tool(
     "keep_busy",
     "import time\ndef run(n: int) -> int:\n    end = time.process_time() + 0.02\n"
@@ -43,7 +42,9 @@ _BUSY = tool(
 
 
 def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None:
-    """Map a tool of 20 ms over some rows with one lane, with one a core, and on a cluster; a million rows of nothing."""
+    """Map a tool of 20 ms over some rows with one lane, with as many as by default, and on a cluster; a million rows of
+    nothing.
+    """
     fewer, more = coordinated(100_000), coordinated(1_000_000)
     results["map.peak_mb_of_1e6_rows"] = row(more["peak_mb"], "MB", fewer["peak_mb"])
     results["map.coordinator_rows_per_second"] = row(more["rows"] / more["seconds"], "/s")
@@ -56,7 +57,7 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
             timed = partial(rows_per_second, app, folder)
             timed(_FEW, 1)  # images and caches
             one_by_one = timed(_ROWS, 1)
-            results["map.rows_per_second"] = row(timed(_ROWS, _CORES), "/s", one_by_one)
+            results["map.rows_per_second"] = row(timed(_ROWS, LANES), "/s", one_by_one)
             if find_spec("distributed") is None:
                 why = "not measured: Dask is not installed"
                 results["map.dask_ratio"] = {"value": None, "unit": why, "baseline": None, "ratio": None}

@@ -40,6 +40,6 @@ def runtime_of(language: str) -> Runtime:
 
 
 def runtime_called(name: str) -> Runtime:
-    """Return the runtime of a language, or of the first that a program runs, as `node`. Raises UsageError."""
+    """Return the runtime of a language, or the first that runs with a program such as `node`. Raise UsageError."""
     named = (language for language in _RUNTIMES if name == runtime_of(language).outside)
     return runtime_of(name if name in _RUNTIMES else next(named, name))

@@ -7,7 +7,10 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from PIL import Image
+from rich.cells import cell_len
 
 from alita_tui import events as e
 from alita_tui.confined.drawings import Label
@@ -119,6 +122,27 @@ def test_labels_of_a_chart_are_written_where_they_have_room() -> None:
         assert segment.style is not None and segment.style.color is not None
         if segment.text.strip():
             assert segment.style.color.triplet == (236, 239, 244), "light letters on dark blue"
+
+
+@given(
+    st.integers(1, 30),
+    st.lists(
+        st.builds(
+            Label,
+            st.integers(-9, 40), st.integers(-3, 9), st.sampled_from(["start", "middle", "end"]),
+            st.text("ab 世é\u0301\u200d👩\u202e\x1b[]Ａ🇩🇪", min_size=3, max_size=50),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+)  # fmt: skip
+@settings(max_examples=400)
+@example(9, [Label(0, 0, "start", "世界\u200d👩\u0301")])
+@example(1, [Label(0, 0, "start", "\u0301\u200d世")])
+def test_no_label_moves_what_stands_beside_it(columns: int, labels: list[Label]) -> None:
+    for line in half_blocks(drawing(columns, 6, *labels), (0, 0, 0)):
+        assert sum(cell_len(segment.text) for segment in line) == columns
+        assert not {"\x1b", "\u202e", "\n"} & set(line.text)
 
 
 def test_a_label_is_text_and_nothing_else() -> None:

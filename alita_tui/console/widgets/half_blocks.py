@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from unicodedata import normalize
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
@@ -43,9 +44,9 @@ def _segments(pairs: list[tuple[Ink, Ink]], labels: Iterable[tuple[int, str]]) -
     for left, text in sorted(labels):
         segments += _blocks(pairs[at:left])
         at = left + cell_len(text)
-        if at - left == len(text):
+        if text.isascii():
             segments += [_letters(letter, pair) for letter, pair in zip(text, pairs[left:at], strict=True)]
-        else:
+        else:  # some take two cells
             segments.append(_letters(text, pairs[left]))
     return segments + _blocks(pairs[at:])
 
@@ -66,9 +67,7 @@ def _placed(picture: Picture, count: int) -> list[list[tuple[int, str]]]:
     """Return for each line the labels that have room in it, each with its first cell; earlier ones come first."""
     lines: list[list[tuple[int, str]]] = [[] for _ in range(count)]
     for label in picture.labels:
-        text: str = one_line(label.text, _LONGEST)
-        if cell_len(text) > picture.columns:
-            text = set_cell_size(text, picture.columns)
+        text = _separate(one_line(label.text, _LONGEST), picture.columns)
         width = cell_len(text)
         before = {"start": 0, "middle": width // 2, "end": width}[label.anchor]
         left = min(max(label.x - before, 0), picture.columns - width)
@@ -78,6 +77,18 @@ def _placed(picture: Picture, count: int) -> list[list[tuple[int, str]]]:
         if all(left + width < other or other + cell_len(words) < left for other, words in line):
             line.append((left, text))
     return lines
+
+
+def _separate(text: str, room: int) -> str:
+    """Return what fits of a text, without characters that take no cell; empty if some of the others join."""
+    letters, width = "", 0
+    for letter in normalize("NFC", text):
+        cells = cell_len(letter)
+        if width + cells > room:
+            break
+        letters += letter if cells else ""
+        width += cells
+    return letters if cell_len(letters) == width else ""
 
 
 def _segment(top: Ink, bottom: Ink, count: int) -> Segment:

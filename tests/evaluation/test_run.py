@@ -214,7 +214,7 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     assert ran.returncode == 3, ran.stderr
     told = json.loads(ran.stdout)
     assert 0 < told["ended"] < 16 and 0 < told["usd"] <= 0.05
-    assert "budget is used up" in ran.stderr and "--budget-usd MORE" in ran.stderr
+    assert "too little is left of the budget" in ran.stderr and "--budget-usd MORE" in ran.stderr
     assert f"{told['ended']} of 16" in alita(home, "list").stdout
     whole = json.loads(alita(home, "run", "--resume", "last", "--budget-usd", "0.2", "--json").stdout)
     assert (

@@ -218,7 +218,7 @@ async def _install(packages: list[str], progress: Progress) -> None:
     install = f"apt-get install -y --no-install-recommends {names}"
     progress(title, 0, 0, "")
     # Lists that cannot be read, of another program's packages perhaps, are no reason not to try.
-    script = f"export DEBIAN_FRONTEND=noninteractive; apt-get -q update; exec {install} -q"
+    script = f"export DEBIAN_FRONTEND=noninteractive; apt-get -q update; exec {install} -q -o DPkg::Lock::Timeout=300"
     await _run_as_root(
         "sh", "-c", script, progress=progress, title=title, typed=f"apt-get update && {install}"
     )

@@ -159,7 +159,7 @@ def _gate_risks(attempt: Attempt) -> list[Risk]:
     gate_risks = []
     for gate in attempt.gates:
         if gate.state == "failed":
-            text = f"{CHECKS[gate.gate].title} failed: {gate.summary}{_example(gate)}"
+            text = _example(gate) or f"{CHECKS[gate.gate].title} failed: {gate.summary}"
             line = re.search(r": (\d+)", gate.summary) if str(gate.gate) == "coverage" else None
             gate_risks.append(Risk(CHECKS[gate.gate].risk, text, line=int(line[1]) if line else 0))
         elif gate.state == "skipped" and gate.no_fault_database:
@@ -175,9 +175,10 @@ def _gate_risks(attempt: Attempt) -> list[Risk]:
 
 
 def _example(gate: GateResult) -> str:
-    """Return the first case that failed, for checks whose summary only counts them."""
+    """Return the count and the first case that failed, for checks whose summary only counts them; else nothing."""
     row = next((row for row in gate.rows if row.tone == "bad"), None) if gate.gate == "hidden" else None
-    return f": {row.label} {row.text}" if row else ""
+    wrong = f"{gate.tried - gate.good} of {gate.tried} failed"
+    return f"{wrong}: {row.label} {row.text}" if row and gate.tried else ""
 
 
 def _byte_risks(build: BuildState, attempt: Attempt) -> list[Risk]:

@@ -782,3 +782,16 @@ async def test_a_waiting_build_that_was_opened_still_says_what_it_waits_for_and_
         key = next(n for n, line in enumerate(opened) if "F8 review   Enter closes" in line)
         row = next(n for n, line in enumerate(opened) if line.startswith(" │ "))
         assert question < key < row, "what it waits for and the key come before its rows"
+
+
+async def test_on_a_wide_screen_the_trace_keeps_44_columns_beside_answers_and_code() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(200, 55)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.main.query_one(Trace)
+        await pilot.press("f8")
+        await covered(pilot)
+        await until(pilot, lambda: trace.region.right <= 44)
+        review = app.screen.query_one("#review").region
+        assert trace.region.right <= review.x <= 45 and review.right == 200

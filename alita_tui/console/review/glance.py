@@ -68,7 +68,7 @@ def _unusual(found_risks: Sequence[Risk], *, brief: Brief) -> list[Row]:
         text = "nothing" if brief else "nothing: all checks passed, no permissions needed"
         return [_answer("unusual", text, "good")]
     shown = _MOST if len(found_risks) <= _MOST else _MOST - 1
-    clip = 1 if len(found_risks) > _MOST_FULL else (0, 3, 2)[brief]
+    clip = 1 if len(found_risks) > _MOST_FULL else (0, 4, 2)[brief]
     rows = [
         risk_row(found_risk, clip=clip, label="" if number else "unusual")
         for number, found_risk in enumerate(found_risks[:shown])

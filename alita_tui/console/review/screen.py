@@ -33,8 +33,8 @@ from alita_tui.view.queries import pending
 NARROW = 100
 """Width below which the review fills the screen, one part at a time."""
 
-_TRACE_BESIDE, _THREE_COLUMNS = 44, 176
-"""Columns of the trace beside evidence and code, and the width from which there is room for all three."""
+_TRACE_BESIDE, _THREE_COLUMNS = 44, 180
+"""Columns of the trace beside evidence and code, and the width from which all three are shown (`-wide`)."""
 _ALL_KEYS, _VERDICTS = 86, 69
 """Widths of the verdict bar that have room for every choice, and for all that are about the build."""
 

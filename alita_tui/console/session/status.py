@@ -130,8 +130,9 @@ class StatusLine(Plain):
             (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
         )
         parts += model_parts(view)
-        if tokens := spend.input_tokens + spend.output_tokens:
-            parts.append((6, f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
+        if spend.tokens:
+            about = "~" if spend.estimated_tokens else ""
+            parts.append((6, f"{about}{spend.tokens / 1000:.1f}k tokens", "$alita-muted"))
         if view.sandbox is not None and view.sandbox.available:
             parts.append((7, "sandbox ready", "$alita-muted"))
         if view.live.unsaved:

@@ -60,6 +60,8 @@ async def test_the_composer_sends_queues_and_breaks_lines() -> None:
     async with app.run_test() as pilot:
         await pilot.press("enter", *"one", "ctrl+j", *"two", "shift+enter", *"three", "enter")
         assert app.posted == [("one\ntwo\nthree", False)]
+        assert composer.text == "one\ntwo\nthree", "it stays until the screen shows it elsewhere"
+        composer.let_go()
         assert composer.text == ""
         await pilot.press(*"later", "ctrl+t", "space", "enter")
         assert app.posted[1:] == [("later", True)]
@@ -148,8 +150,8 @@ async def test_what_is_queued_stays_until_it_is_taken() -> None:
     app = Bare(queued)
     async with app.run_test() as pilot:
         assert (queued.display, queued.waiting) == (False, ())
-        queued.add("[b]faster[/b]", view, task=False)
-        queued.add("Another task", view, task=True)
+        queued.add("[b]faster[/b]", view, kind="steer")
+        queued.add("Another task", view, kind="task")
         await pilot.pause()
         assert queued.display
         assert list(queued.waiting) == ["[b]faster[/b]", "Another task"]

@@ -64,6 +64,7 @@ def keys(shown: Mapping[str, str], width: int, *, rewound: bool) -> str:
         return shown.get(action, "")
 
     marks = " ".join(f"{GLYPHS[mark]} {mark}" for mark in ("build", "approval", "error"))
+    help_key = f"{key('help')} all keys"
     parts = [
         f"{key('last')} back to now" if rewound else f"{key('leave')} leave",
         f"{key('play')} play",
@@ -82,7 +83,7 @@ def keys(shown: Mapping[str, str], width: int, *, rewound: bool) -> str:
     line = ""
     for part in parts:
         longer = f"{line} · {part}" if line else part
-        if len(longer) > width:
+        if len(longer) + len(help_key) + 3 > width:
             break
         line = longer
-    return line
+    return f"{line} · {help_key}" if line else help_key

@@ -215,7 +215,7 @@ class SessionsScreen(Dialog[Switch | None]):
         line = self._line
         if line != self._about_line:  # each update costs a layout
             self._about_line = line
-            self.query_one("#about", Plain).update(details(line) if line is not None else "")
+            self.query_one("#about", Plain).update(details(line, self._keys) if line is not None else "")
 
     def _say(self, text: str) -> None:
         said = self.query_one("#said", KeyLine)

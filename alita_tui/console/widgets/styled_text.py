@@ -71,6 +71,31 @@ def folded(line: Line, room: int, *, hard: bool = False, bare: bool = False) -> 
     return [_bare(piece) for piece in pieces] if bare else pieces
 
 
+def code_folded(line: Line, room: int) -> list[Line]:
+    """Return a line of code as lines of at most `room` cells, broken between words, further ones indented more."""
+    text = text_of(line)
+    if cell_len(text) <= room:
+        return [line]
+    hang = min(len(text) - len(text.lstrip(" ")) + 4, room // 2)
+    ends, start, used, between = [], 0, 0, 0
+    for at, char in enumerate(text):
+        if (
+            at > start
+            and not (char.isalnum() and text[at - 1].isalnum())
+            and char not in " _,)]}:;."
+            and (text[at - 1] not in "_.")
+        ):
+            between = at
+        size = cell_len(char)
+        while used + size > (room - hang if ends else room):
+            end = between if text[start:between].strip() else at
+            ends.append(end)
+            used, start = sum(map(cell_len, text[end:at])), end
+        used += size
+    first, *rest = _slices(line, [*ends, len(text)])
+    return [first, *(((" " * hang, ""), *piece) for piece in rest)]
+
+
 def _bare(line: Line) -> Line:
     """Return a line without blanks at its end."""
     while line and not line[-1][0].rstrip(" "):

@@ -51,11 +51,6 @@ def taken(screen: Screen[Any], focused: Widget | None) -> dict[str, Taken]:
     }
 
 
-def is_taken(screen: Screen[Any], focused: Widget | None, key: str) -> bool:
-    """Return whether a key runs anything on a screen while `focused` has the focus."""
-    return key in _by_key(screen, focused)
-
-
 def _ordered(entry: Taken) -> Taken:
     """Return an entry with its keys in the order of the binding."""
     written = [

@@ -337,6 +337,3 @@ async def test_a_paste_lands_in_the_composer_whatever_has_the_focus() -> None:
             await pilot.press(part)
             await paste(pilot, "line\n" * 20)
             await until(pilot, lambda: composer.full_text == "line\n" * 20)
-        composer.text = ""
-        await pilot.press("f2", "q", "d")  # q is no key of the trace, d is one; it goes where q went
-        await until(pilot, lambda: composer.text == "qd" and app.focused is composer)

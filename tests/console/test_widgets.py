@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 from textual.events import Paste
 
@@ -286,3 +287,16 @@ async def test_a_suggestion_is_chosen_with_the_keys_or_a_click() -> None:
         await pilot.click(second)
         assert app.posted[2:] == ["Parse dates"]
         assert "Roll [b]dice[/b]" in drawn(first)
+
+
+async def test_a_description_in_the_library_is_cut_between_words() -> None:
+    library = Library()
+    view = fold_all(streams.walkthrough())
+    told = "Converts an amount between two currencies at the rate of a given day, from the bank's table."
+    tool = msgspec.structs.replace(view.library[0], description=told)
+    app = Bare(library)
+    async with app.run_test(size=(44, 10)) as pilot:
+        library.advance(with_(view, library=(tool,)))
+        await pilot.pause()
+        shown = library.render_line(1).text.rstrip()
+        assert shown.endswith(" …") and f"{shown.removesuffix(' …').strip()} " in told

@@ -82,8 +82,10 @@ def keys(shown: Mapping[str, str], width: int, *, rewound: bool) -> str:
     ]
     line = ""
     for part in parts:
-        longer = f"{line} · {part}" if line else part
-        if len(longer) + len(help_key) + 3 > width:
-            break
-        line = longer
+        short = f"{key('mark_back')} {key('mark_forward')} marks" if marks in part else part
+        for words in (part, short):
+            longer = f"{line} · {words}" if line else words
+            if len(longer) + len(help_key) + 3 <= width:
+                line = longer
+                break
     return f"{line} · {help_key}" if line else help_key

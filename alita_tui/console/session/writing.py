@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.events import Key, Paste
+from textual.events import Paste
 from textual.screen import Screen
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from alita_tui.console.drafts import COMPOSER
 from alita_tui.console.session import slash
@@ -15,7 +15,6 @@ from alita_tui.console.session.attaching import attached
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.session.trace import Trace
-from alita_tui.console.taken import is_taken
 from alita_tui.console.widgets.painted import TellsPainted
 from alita_tui.spine.commands import AnswerQuestion, Command, SubmitTask
 from alita_tui.spine.text import one_line
@@ -54,17 +53,6 @@ class Writing(Screen[None]):
             event.stop()
             composer.focus()
             composer.take_paste(event.text)
-
-    def on_key(self, event: Key) -> None:
-        """Take a letter into the composer that is no key of the part with the focus."""
-        letter, focused = event.character, self.focused
-        if not letter or not event.is_printable or isinstance(focused, Input | TextArea):
-            return
-        if not is_taken(self, focused, event.key):
-            for composer in self.query(Composer):
-                event.stop()
-                composer.focus()
-                composer.take_paste(letter)
 
     @on(TextArea.Changed, "#composer")
     def _written(self, event: TextArea.Changed) -> None:

@@ -189,6 +189,7 @@ class SessionsScreen(Dialog[Switch | None]):
     def _hint(self) -> None:
         names = ("find", "view", "compare", "mark", "rename", "tag", "archive", "delete", "undo", "archived")
         words = [Content(f"{key_of(f'sessions.{name}', self._keys)} {name}") for name in names]
+        words.append(Content(f"{key_of('app.help', self._keys)} all keys"))
         self.query_one("#said", KeyLine).show(words, " · ")
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, cast, get_args, get_origin
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.grants import faults
 from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.syntax import parse
 from alita_tui.spine.text import one_line
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -81,11 +82,21 @@ def meaning(key: str) -> str:
         raise unknown(key, "the settings")
     if not attribute:
         return inspect.getdoc(section) or ""
-    body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body
-    for node, docstring in zip(body, body[1:], strict=False):
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == attribute:
-            return str(ast.literal_eval(cast("ast.Expr", docstring).value))
-    raise AssertionError(f"{key} is not described")
+    described = _described(section)
+    if attribute not in described:
+        raise AssertionError(f"{key} is not described")
+    return described[attribute]
+
+
+@cache
+def _described(section: type) -> Mapping[str, str]:
+    """Return the sentence behind each setting of a section, read from its source once."""
+    body = cast("ast.ClassDef", parse(inspect.getsource(section)).body[0]).body
+    return {
+        ast.unparse(node.target): str(ast.literal_eval(docstring.value))
+        for node, docstring in zip(body, body[1:], strict=False)
+        if isinstance(node, ast.AnnAssign) and isinstance(docstring, ast.Expr)
+    }
 
 
 def field(key: str, where: str) -> Field:

@@ -24,6 +24,8 @@ class Action(msgspec.Struct, frozen=True):
     """Available in a replay."""
     priority: bool = False
     """Works whatever has focus."""
+    also: str = ""
+    """Other words that people look for it by."""
 
     @property
     def owner(self) -> str:
@@ -60,7 +62,16 @@ GROUPS = {
 
 ACTIONS: tuple[Action, ...] = (
     # Everywhere
-    Action("app.help", "f1", "help", "Help", "Every key of what is on screen", "view: help", priority=True),
+    Action(
+        "app.help",
+        "f1",
+        "help",
+        "Help",
+        "Every key of what is on screen",
+        "view: help",
+        priority=True,
+        also="keys shortcuts keyboard hotkeys",
+    ),
     Action(
         "app.palette",
         "ctrl+p",
@@ -76,6 +87,7 @@ ACTIONS: tuple[Action, ...] = (
         "Sessions",
         "All sessions: open, search, compare, tidy up",
         "session: open, search, compare…",
+        also="history resume open recent conversations",
     ),
     Action(
         "app.rewind",
@@ -86,6 +98,7 @@ ACTIONS: tuple[Action, ...] = (
         "session: go back in time",
         replay=False,
         priority=True,
+        also="time travel undo replay past",
     ),
     Action(
         "app.new_session",
@@ -94,6 +107,7 @@ ACTIONS: tuple[Action, ...] = (
         "New session",
         "Leave this session saved and begin another",
         "session: new",
+        also="clear reset conversation chat",
     ),
     Action(
         "app.tasks",
@@ -103,6 +117,7 @@ ACTIONS: tuple[Action, ...] = (
         "The running task, those that wait and the queue: move, edit, cancel, pause",
         "session: tasks and queue",
         priority=True,
+        also="queue jobs pause",
     ),
     Action(
         "app.spend",
@@ -112,6 +127,7 @@ ACTIONS: tuple[Action, ...] = (
         "Costs, and which models work",
         "view: money and models",
         priority=True,
+        also="cost price budget tokens usage money",
     ),
     Action(
         "app.context",
@@ -122,6 +138,7 @@ ACTIONS: tuple[Action, ...] = (
         "view: what the next call would send",
         replay=False,
         priority=True,
+        also="prompt tokens window",
     ),
     Action(
         "app.memory",
@@ -131,6 +148,7 @@ ACTIONS: tuple[Action, ...] = (
         "What is remembered, where it comes from; correct, pin and forget it",
         "view: what is remembered",
         priority=True,
+        also="facts recall knowledge",
     ),
     Action(
         "app.servers",
@@ -140,6 +158,7 @@ ACTIONS: tuple[Action, ...] = (
         "MCP servers whose tools are used: state, tools, log; test, switch off, remove",
         "view: MCP servers",
         priority=True,
+        also="mcp plugins",
     ),
     Action(
         "app.statistics",
@@ -149,6 +168,7 @@ ACTIONS: tuple[Action, ...] = (
         "Where money and time go in all sessions, what stands out, what would help",
         "view: statistics of all sessions",
         priority=True,
+        also="charts figures usage analytics",
     ),
     Action(
         "app.evaluations",
@@ -167,6 +187,7 @@ ACTIONS: tuple[Action, ...] = (
         "Every setting, where it comes from, and changing it",
         "settings: change…",
         priority=True,
+        also="preferences options config configuration",
     ),
     Action(
         "app.setup",
@@ -177,6 +198,7 @@ ACTIONS: tuple[Action, ...] = (
         "settings: set-up of the model…",
         replay=False,
         priority=True,
+        also="api key provider login model wizard",
     ),
     Action(
         "app.sandbox",
@@ -186,6 +208,7 @@ ACTIONS: tuple[Action, ...] = (
         "Containers, pool, environments, what holds each limit, and the last runs",
         "view: containers, limits and runs",
         priority=True,
+        also="container podman docker limits",
     ),
     Action(
         "app.theme",
@@ -195,6 +218,7 @@ ACTIONS: tuple[Action, ...] = (
         "Choose a theme, with live preview",
         "theme: choose…",
         priority=True,  # a text area would take the key
+        also="colours colors dark light appearance",
     ),
     Action(
         "app.mouse",
@@ -204,6 +228,7 @@ ACTIONS: tuple[Action, ...] = (
         "Leave the mouse to the terminal, which then selects as everywhere else, or take it back",
         "view: mouse of alita or of the terminal",
         priority=True,
+        also="select selection clipboard",
     ),
     Action(
         "app.review",
@@ -214,6 +239,7 @@ ACTIONS: tuple[Action, ...] = (
         "tool: review waiting build",
         replay=False,
         priority=True,
+        also="approve reject decision pending",
     ),
     Action(
         "app.jump",
@@ -223,6 +249,7 @@ ACTIONS: tuple[Action, ...] = (
         "Go to any card, tool or field by the letter that is shown on it",
         "view: jump to a letter",
         priority=True,
+        also="hints letters go",
     ),
     Action(
         "app.ladder",
@@ -233,13 +260,28 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,
     ),
     Action(
-        "app.quit", "ctrl+q", "quit", "Quit", "Quit; the session is saved", "session: quit", priority=True
+        "app.quit",
+        "ctrl+q",
+        "quit",
+        "Quit",
+        "Quit; the session is saved",
+        "session: quit",
+        priority=True,
+        also="exit leave close bye",
     ),
     # Session
     Action("session.trace", "f2", "pane('trace')", "Trace", "Go to the trace", "view: trace"),
     Action("session.library", "f3", "pane('library')", "Library", "Go to the tools", "view: library"),
     Action("session.sandbox", "f4", "pane('sandbox')", "Sandbox", "Go to the sandbox", "view: sandbox"),
-    Action("session.side", "f9", "side", "Side panes", "Show or hide the side panes", "view: side panes"),
+    Action(
+        "session.side",
+        "f9",
+        "side",
+        "Side panes",
+        "Show or hide the side panes",
+        "view: side panes",
+        also="sidebar panes hide library sandbox",
+    ),
     Action(
         "session.plan",
         "f7",
@@ -248,6 +290,7 @@ ACTIONS: tuple[Action, ...] = (
         "Open or fold the plan",
         "view: plan",
         priority=True,  # as above
+        also="steps checklist todo",
     ),
     Action(
         "session.inspect",
@@ -256,6 +299,7 @@ ACTIONS: tuple[Action, ...] = (
         "Inspect",
         "Pin what the inspector shows, bring library and sandbox back, or follow the selection again",
         "view: inspector, or library and sandbox",
+        also="details panel pin",
     ),
     Action(
         "session.lane",
@@ -283,6 +327,7 @@ ACTIONS: tuple[Action, ...] = (
         "session: change the plan",
         replay=False,
         priority=True,
+        also="steps checklist",
     ),
     Action(
         "session.retry",
@@ -292,9 +337,17 @@ ACTIONS: tuple[Action, ...] = (
         "Continue what was not finished; else try the last task again, which failed or stopped at a limit",
         "session: continue, or try the last task again",
         replay=False,
+        also="again repeat resume",
     ),
     Action(
-        "session.find", "ctrl+f", "find", "Find", "Search the trace", "view: search the trace", priority=True
+        "session.find",
+        "ctrl+f",
+        "find",
+        "Find",
+        "Search the trace",
+        "view: search the trace",
+        priority=True,
+        also="search grep",
     ),
     Action(
         "session.escape",
@@ -311,6 +364,7 @@ ACTIONS: tuple[Action, ...] = (
         "Stop the running task and keep what there is; a build that waits is withdrawn",
         "session: interrupt",
         replay=False,
+        also="stop cancel abort kill",
     ),
     # Composer
     Action("composer.send", "enter", "send", "Send", "Send a task; while one runs, steer it", replay=False),
@@ -338,6 +392,7 @@ ACTIONS: tuple[Action, ...] = (
         "Search earlier",
         "Search what was written earlier: type, Enter takes one, Esc leaves it",
         replay=False,
+        also="earlier previous search past entries",
     ),
     Action(
         "composer.editor",
@@ -346,6 +401,7 @@ ACTIONS: tuple[Action, ...] = (
         "Editor",
         "Write in your editor ($VISUAL, $EDITOR or vi)",
         replay=False,
+        also="vim nano $EDITOR external",
     ),
     Action(
         "composer.earlier", "up", "earlier", "Earlier", "In the first line: the entry before", replay=False
@@ -359,7 +415,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane.first", "home,g", "first", "First", "To the first row"),
     Action("pane.last", "end,G,shift+g", "last", "Last", "To the last row, and follow what comes"),
     Action("pane.open", "enter,space", "open", "Open", "Open or close the row; of a file, look into it"),
-    Action("pane.yank", "y", "yank", "Copy", "Copy the row's text"),
+    Action("pane.yank", "y", "yank", "Copy", "Copy the row's text", also="copy clipboard"),
     Action("pane.find", "slash", "find", "Find", "Search in this pane"),
     Action("pane.find_next", "n", "find_next(1)", "Next hit", "To the next hit"),
     Action("pane.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before"),
@@ -378,9 +434,24 @@ ACTIONS: tuple[Action, ...] = (
         "Detail",
         "Answers only, steps as well, or everything; remembered",
         "view: answers, steps or everything",
+        also="verbose verbosity detail level fold collapse expand",
     ),
-    Action("trace.wider", "right_curly_bracket", "divide(-4)", "Wider", "Make the trace wider"),
-    Action("trace.narrower", "left_curly_bracket", "divide(4)", "Narrower", "Make the trace narrower"),
+    Action(
+        "trace.wider",
+        "right_curly_bracket",
+        "divide(-4)",
+        "Wider",
+        "Make the trace wider",
+        also="divider splitter resize pane width bigger",
+    ),
+    Action(
+        "trace.narrower",
+        "left_curly_bracket",
+        "divide(4)",
+        "Narrower",
+        "Make the trace narrower",
+        also="divider splitter resize pane width smaller",
+    ),
     Action("file.back", "escape,q", "back", "Back", "Back to the session"),
     Action("file.save", "s", "take('save')", "Save", "Save the file in the current folder"),
     Action("file.open", "o", "take('open')", "Open", "Open the file with its program"),
@@ -390,7 +461,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("file_pane.right", "right,l", "aside(1)", "Right", "The column after; long lines to the right"),
     Action("trace.save_file", "s", "file('save')", "Save", "Save the file of this row in the current folder"),
     Action("trace.open_file", "o", "file('open')", "Open file", "Open the file of this row with its program"),
-    Action("trace.good", "plus", "rate('up')", "Good", "👍 for the answer or run of this row", replay=False),
+    Action(
+        "trace.good",
+        "plus",
+        "rate('up')",
+        "Good",
+        "👍 for the answer or run of this row",
+        replay=False,
+        also="rate thumbs up feedback like",
+    ),
     Action(
         "trace.bad",
         "minus",
@@ -398,6 +477,7 @@ ACTIONS: tuple[Action, ...] = (
         "Not good",
         "👎 for the answer or run of this row; you may say what is wrong",
         replay=False,
+        also="rate thumbs down feedback dislike",
     ),
     Action(
         "trace.should_be",
@@ -411,7 +491,13 @@ ACTIONS: tuple[Action, ...] = (
         "trace.unrate", "u", "rate('undo')", "Take back", "Take back what you said of this row", replay=False
     ),
     Action(
-        "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False
+        "trace.rewind",
+        "left",
+        "rewind",
+        "Go back here",
+        "See everything as it was at this row",
+        replay=False,
+        also="time travel replay past",
     ),
     # Sessions
     Action("sessions.find", "slash", "find", "Search", "Search titles, tags and all that was said"),
@@ -718,7 +804,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "replay.explain", "question_mark", "explain", "Explain", "Why, what changed, what it cost", live=False
     ),
-    Action("replay.fork", "f", "fork", "Fork", "Start a new session from here", live=False),
+    Action("replay.fork", "f", "fork", "Fork", "Start a new session from here", live=False, also="branch"),
     Action(
         "replay.export",
         "e",
@@ -726,6 +812,7 @@ ACTIONS: tuple[Action, ...] = (
         "Export",
         "Write the session into a file without its secrets",
         live=False,
+        also="html save share",
     ),
     *(
         Action(

@@ -44,6 +44,8 @@ class Entry(msgspec.Struct, frozen=True):
     wrong: str = ""
     """Why it cannot run now; empty if it can."""
     run: Callable[[], object] | None = None
+    also: str = ""
+    """Other words that people look for it by."""
 
     @property
     def pick(self) -> Pick:
@@ -130,7 +132,7 @@ def found(entries: list[Entry], query: str) -> list[Entry]:
         name = one.name.casefold()
         whole = 100.0 * all(word in name for word in words)
         near = search.match(query, one.name)[0]
-        told = 0.5 * all(word in f"{name} {one.what} {one.key}".casefold() for word in words)
+        told = 0.5 * all(word in f"{name} {one.what} {one.key} {one.also}".casefold() for word in words)
         return max(whole + near, told)
 
     scored = [(score(entry), entry) for entry in entries]
@@ -181,7 +183,7 @@ def _entry(
     heading = GROUPS[one.owner]
     name = one.palette or f"{heading.lower()}: {one.label.lower()}"
     key = offered(at[0].keys if at else (app._keymap.get(one.id) or one.key).split(","))[0]
-    entry = Entry(name, one.tooltip, key, state[0])
+    entry = Entry(name, one.tooltip, key, state[0], also=one.also)
     if not (one.replay if replay else one.live):
         return msgspec.structs.replace(entry, wrong="only in a replay" if not replay else "not in a replay")
     if at is None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, ToolDraft, Value, ready
+from alita_tui.spine.syntax import UNPARSABLE, parse
 
 _LONGEST = 600
 """Longest useful example, in characters."""
@@ -73,15 +74,15 @@ def example_in_tests(draft: ToolDraft) -> Example | None:
     try:
         names = [
             argument.arg
-            for node in ast.parse(draft.code).body
+            for node in parse(draft.code).body
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "run"
             for argument in (*node.args.posonlyargs, *node.args.args)
         ]
-        for call, result in _compared(ast.parse(draft.tests)):
+        for call, result in _compared(parse(draft.tests)):
             example = _example_of(call, result, names)
             if example is not None:
                 return example
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNPARSABLE:
         pass
     return None
 

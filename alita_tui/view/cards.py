@@ -112,6 +112,8 @@ class Deck:
         """Rows whose text the person opened although it is usually closed, or the reverse."""
         self.unreadable: set[str] = set()
         """Handles of pictures that cannot be read: they take one line."""
+        self.picture_rows: dict[tuple[str, int], int] = {}
+        """Lines of pictures that were decoded, by handle and the cells that they may take."""
         self._owner = array("l")
         """Card of each row."""
         self.ratings: dict[int, Rating] = {}

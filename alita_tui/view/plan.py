@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from alita_tui.events import PlansWeighed, StepStatus
+from alita_tui.events import PlansWeighed, StepStatus, TaskOutcome
 from alita_tui.spine.text import counted, one_line
 
 TICKS: dict[StepStatus, str] = {"open": "○", "doing": "▸", "done": "✓", "failed": "✗", "dropped": "–"}
@@ -21,6 +21,23 @@ def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...
         return tuple(steps)
     pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
     return tuple(f"{TICKS[tick]} {step}" for step, tick in pairs)  # type: ignore[index]
+
+
+def unticked(steps: Sequence[str], status: Sequence[StepStatus], outcome: TaskOutcome | None) -> str:
+    """Return what the ticks of a plan leave open, in words; empty if they leave nothing open.
+
+    Only the agent and the person tick: what a tool did is not taken for a step, because a step is free text.
+    `outcome`: how the task ended; None while it runs.
+    """
+    pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
+    left = sum(tick == "open" for _step, tick in pairs)
+    if not left or outcome in ("parked", "budget"):
+        return ""
+    if outcome is None:
+        return "No step is ticked yet: the agent does that." if left == len(steps) else ""
+    if outcome == "answered":
+        return f"Answered. The agent did not tick {counted(left, 'step')}, whether done or not needed."
+    return f"The task ended with {counted(left, 'step')} open."
 
 
 def weighing(event: PlansWeighed) -> tuple[str, str]:

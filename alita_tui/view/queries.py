@@ -16,6 +16,7 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.state.build import BuildState, merge_reason
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
+from alita_tui.view.plan import unticked
 
 Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
 
@@ -23,6 +24,12 @@ Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
 def pending(view: SessionView) -> tuple[BuildState, ...]:
     """Return the builds that wait for a verdict, oldest first."""
     return tuple(build for build in view.builds if build.status == "pending")
+
+
+def plan_note(view: SessionView) -> str:
+    """Return what the ticks of the plan on screen leave open, in words."""
+    task = next((task for task in reversed(view.tasks) if task.task_id == view.state.focus), view.task)
+    return unticked(view.plan, view.state.ticks, task.outcome if task is not None else None)
 
 
 def waiting_words(view: SessionView) -> str:

@@ -110,7 +110,7 @@ async def test_an_answer_goes_to_the_question_and_a_queued_task_behind_it() -> N
         assert "Which [b]one[/b]?" in str(question.render())
         await pilot.press(*"this", "enter", *"next", "ctrl+t")
         assert sink.commands == [AnswerQuestion(question_id="q1", text="this"), SubmitTask(text="next")]
-        assert app.main.query_one(Queued).waiting == ("next",)
+        assert app.main.query_one(Queued).waiting == ("this", "next")
 
 
 async def test_esc_stops_a_task_only_when_it_is_pressed_again_from_an_empty_composer() -> None:
@@ -444,3 +444,22 @@ async def test_unfinished_work_waits_for_one_key_and_is_steered_by_what_is_writt
         assert "thinking" in str(app.main.query_one("#status").render())
         await pilot.press("ctrl+l")
         assert sink.commands[2:] == [], "a task that runs is neither continued nor tried again"
+
+
+async def test_a_second_esc_that_comes_too_soon_is_answered_once_and_does_not_stop_the_task() -> None:
+    sink = Sink()
+    app = console(running(), sink)
+    async with app.run_test() as pilot:
+        await drawn(pilot, 4)
+        clock = [100.0]
+        app.main.esc = EscTwice(lambda: clock[0])
+        await pilot.press("escape")
+        for _ in range(6):
+            clock[0] += 0.2
+            await pilot.press("escape")
+        said = [notice.message for notice in app._notifications]
+        assert sum("too quick" in message for message in said) == 1 and len(said) == 2
+        assert sink.commands == []
+        clock[0] += 1
+        await pilot.press("escape")
+        assert sink.commands == [Interrupt()]

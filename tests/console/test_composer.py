@@ -319,3 +319,21 @@ async def test_the_list_of_commands_leaves_the_status_line_alone(size: tuple[int
         assert offered.region.bottom == status.region.y
         strips = app.screen._compositor.render_strips()
         assert "1 to review" in "".join(segment.text for segment in strips[status.region.y])
+
+
+async def test_a_paste_lands_in_the_composer_whatever_has_the_focus() -> None:
+    envelopes = goldens.waiting()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        composer = app.main.query_one(Composer)
+        for part in ("f2", "f3", "f4"):
+            composer.text = ""
+            await pilot.press(part)
+            assert app.focused is not composer
+            await paste(pilot, "from\rthe clipboard")
+            await until(pilot, lambda: composer.text == "from\nthe clipboard" and app.focused is composer)
+            composer.text = ""
+            await pilot.press(part)
+            await paste(pilot, "line\n" * 20)
+            await until(pilot, lambda: composer.full_text == "line\n" * 20)

@@ -25,8 +25,11 @@ async def test_the_line_follows_the_focus_and_what_goes_on() -> None:
         await until(pilot, lambda: "Enter steer" in line(app))
         assert line(app).startswith("Enter steer   Ctrl+T queue") and line(app).endswith("F1 all keys")
         await pilot.press("f2")
-        await until(pilot, lambda: "d detail" in line(app))
+        await until(pilot, lambda: "d detail: steps" in line(app))
         assert "Enter open   Esc back" in line(app) and "steer" not in line(app)
+        for level in ("everything", "answer", "steps"):
+            await pilot.press("d")
+            await until(pilot, lambda level=level: f"d detail: {level}" in line(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Enter steer" in line(app))
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, datetime
 
 import pytest
+from textual import events
 
 from alita_tui import events as e
 from alita_tui.console.ports import Switch
+from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.recent import MOST, RecentSession, description, worth_reopening
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
@@ -16,6 +19,7 @@ from alita_tui.console.session.words import TRY
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
+from tests.console.frames import Frames
 from tests.console.navigating import until
 from tests.console.screens import SIZES, THEMES, Sink, console, drawn
 from tests.support import streams
@@ -63,8 +67,13 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
             await until(pilot, lambda: "Starting …" in shown(app))
         tape.add(e.TaskSubmitted(task_id="t1", text="[roll] dice"))
         source.tell(tape.envelopes[-1])
+        await until(pilot, lambda: " sent" not in shown(app))
+        assert shown(app).count("[roll] dice") == 1 and "Starting …" in shown(app)
+        tape.add(e.ModelReplied(call_id="c", role="orchestrator", model="m", text="I look first."))
+        tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="Done."))
+        source.tell(tape.envelopes[-2])
+        source.tell(tape.envelopes[-1])
         await until(pilot, lambda: "Starting …" not in shown(app))
-        assert shown(app).count("[roll] dice") == 1
 
 
 async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
@@ -80,6 +89,105 @@ async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: "There is no model." in shown(app))
         assert "Starting …" not in shown(app)
+
+
+def _typed_and_shown(frame: list[str], text: str) -> tuple[bool, bool]:
+    """Whether a text is in the composer, and whether it is elsewhere on screen."""
+    foot = max((number for number, line in enumerate(frame) if line.startswith(" ❯ ")), default=len(frame))
+    return any(text in line for line in frame[foot:]), any(text in line for line in frame[:foot])
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("state", ["empty", "after an answer", "a long session", "at work", "asked"])
+async def test_the_frame_that_empties_the_composer_shows_what_was_sent(
+    size: tuple[int, int], state: str
+) -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    if state != "empty":
+        for number in range(40 if state == "a long session" else 1):
+            tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"earlier {number}"))
+            if state == "asked":
+                tape.add(e.QuestionAsked(question_id="q", text="Which one?"))
+            elif state != "at work":
+                tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer="Done.\n\nIt is."))
+    app = console(tape.envelopes)
+    frames = Frames(app, size)
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        await pilot.press(*"toss a coin")
+        await until(pilot, lambda: _typed_and_shown(frames.seen[-1], "toss a coin") == (True, False))
+        frames.seen.clear()
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: bool(frames.seen) and not _typed_and_shown(frames.seen[-1], "toss a coin")[0]
+        )
+        for frame in frames.seen:
+            assert any(_typed_and_shown(frame, "toss a coin")), "\n".join(frame)
+
+
+async def test_the_real_card_takes_the_place_of_what_was_sent_and_nothing_moves() -> None:
+    for earlier in (0, 1, 40):
+        tape = streams.Tape()
+        streams.opened(tape)
+        for number in range(earlier):
+            tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"earlier {number}"))
+            tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer="Done.\n\nIt is."))
+        source = Growing(tape.envelopes)
+        app = console(tape.envelopes)
+        app._stage._source = source
+        text = "roll five dice and add what they show, " * 4
+        async with app.run_test(size=(120, 36)) as pilot:
+            await drawn(pilot, tape.envelopes[-1].seq)
+            await pilot.press(*text, "enter")
+            await until(pilot, lambda app=app: not app.main.query_one(Composer).text)
+            await until(pilot, lambda app=app: "Starting" in shown(app))
+            sent = shown(app)
+            assert " sent" in sent
+            tape.add(e.TaskSubmitted(task_id="new", text=text.strip()))
+            source.tell(tape.envelopes[-1])
+            await drawn(pilot, tape.envelopes[-1].seq)
+            await until(pilot, lambda app=app: " sent" not in shown(app))
+            begun, before = (
+                [re.sub(r"(\d\d:\d\d| sent) *$|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "", line).rstrip() for line in text.split("\n")]
+                for text in (shown(app), sent)
+            )
+            assert begun == before, "and the spinner stays until something comes of it"
+
+
+async def test_a_task_that_is_refused_comes_back_into_the_composer() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    source = Growing(tape.envelopes)
+    app = console(tape.envelopes)
+    app._stage._source = source
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 3)
+        composer = app.main.query_one(Composer)
+        await pilot.press(*"roll dice", "enter")
+        await until(pilot, lambda: not composer.text)
+        tape.add(e.NoticeRaised(level="error", text="The task is not begun. The file cannot be read."))
+        source.tell(tape.envelopes[-1])
+        await until(pilot, lambda: composer.text == "roll dice")
+        # An error that was not about the task: it begins after all, and what came back goes again.
+        tape.add(e.TaskSubmitted(task_id="t1", text="roll dice"))
+        source.tell(tape.envelopes[-1])
+        await until(pilot, lambda: composer.text == "")
+
+
+async def test_what_is_typed_at_once_after_enter_stays() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    sink = Sink()
+    app = console(tape.envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 3)
+        composer = app.main.query_one(Composer)
+        for key in (*"one", "enter", *"two"):  # as one read of the terminal: nothing is painted between
+            character = key if len(key) == 1 else None
+            app.post_message(events.Key(key, character))
+        await until(pilot, lambda: composer.text == "two")
+        assert sink.commands == [SubmitTask(text="one")]
 
 
 async def test_an_empty_session_says_what_alita_is_what_is_there_and_what_to_try() -> None:

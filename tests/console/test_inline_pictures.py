@@ -184,3 +184,23 @@ def test_only_pictures_stand_there_and_only_a_few() -> None:
         if row.kind == "file"
     ]  # fmt: skip
     assert pictures_of(rows) == ["art_0000000002", "art_0000000003"] and MOST == 2
+
+
+async def test_a_picture_lower_than_its_room_leaves_no_blank_lines(tmp_path: Path) -> None:
+    image, body = Image.new("RGB", (120, 20), RED), BytesIO()
+    image.save(body, "PNG")
+    FILES["low.png"] = path = tmp_path / "low.png"
+    path.write_bytes(body.getvalue())
+    events = made(("low.png", "image/png"))
+    app = console(events)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, events[-1].seq)
+        trace = app.main.query_one(Trace)
+        async with asyncio.timeout(60):
+            while not any(RED in line for line in inks(trace)):
+                await pilot.pause(0.02)
+        await pilot.pause()
+        lines = [trace.render_line(y).text for y in range(trace.size.height)]
+        drawn_lines = [number for number, line in enumerate(lines) if "▀" in line]
+        assert 0 < len(drawn_lines) < ROWS
+        assert trace.virtual_size.height <= drawn_lines[-1] + 4

@@ -136,3 +136,23 @@ async def test_words_are_whole_and_a_long_key_takes_room_from_its_own_row_only()
         assert shown[1] and all(
             word in "that take more room than a row of a narrow".split() for word in shown[0].split()
         )
+
+
+async def test_commands_are_found_by_the_words_that_people_use() -> None:
+    app = console(goldens.waiting())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, goldens.waiting()[-1].seq)
+        palette = await opened(pilot, app)
+        for words, name in {
+            "divider": "trace: wider",
+            "resize pane": "trace: narrower",
+            "sidebar": "view: side panes",
+            "verbose": "view: answers, steps or everything",
+            "cost": "view: money and models",
+            "preferences": "settings: change…",
+            "dark": "theme: choose…",
+            "shortcuts": "view: help",
+            "stop": "session: interrupt",
+            "exit": "session: quit",
+        }.items():
+            assert name in [entry.name for entry in found(palette.entries, words)][:8], words

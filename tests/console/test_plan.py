@@ -5,6 +5,7 @@ from __future__ import annotations
 from alita_tui import events as e
 from alita_tui.agent.checklist import checklist, from_person
 from alita_tui.console.session.composer import Composer
+from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import Steer
 from tests.console.screens import Sink, console, drawn
 from tests.support import streams
@@ -52,3 +53,30 @@ async def test_without_a_running_plan_the_key_says_so() -> None:
         await pilot.press("shift+f7")
         assert app.screen.query_one(Composer).text == ""
         assert [one.message for one in app._notifications] == ["No task with a plan is running."]
+
+
+async def test_a_plan_whose_steps_nobody_ticked_does_not_look_unfinished_without_a_word() -> None:
+    cases: tuple[tuple[e.TaskOutcome | None, str], ...] = (
+        (None, "No step is ticked yet: the agent does that."),
+        ("answered", "Answered. The agent did not tick 2 steps"),
+        ("failed", "The task ended with 2 steps open."),
+    )
+    for outcome, word in cases:
+        tape = streams.Tape()
+        streams.opened(tape)
+        tape.add(e.TaskSubmitted(task_id="t1", text="chart the sales"), span="t1")
+        tape.add(checklist("t1", ("read the table", "draw it"), None))
+        if outcome:
+            tape.add(e.TaskFinished(task_id="t1", outcome=outcome, answer="done", reason="it broke"))
+        app = console(tape.envelopes, sink=Sink())
+        async with app.run_test(size=(120, 36)) as pilot:
+            await drawn(pilot, tape.envelopes[-1].seq)
+            await pilot.press("f7")
+            await pilot.pause()
+            assert word in str(app.main.query_one("#plan").render()), outcome
+            await pilot.press("f2", "home")  # the task: the inspector shows its plan, also after the end
+            await pilot.pause()
+            told = "".join(
+                text for row in app.main.query_one("#inspector", Sheet).rows for text, _style in row.body
+            )
+            assert "draw it" in told and word in told, outcome

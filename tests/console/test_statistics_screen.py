@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.cells import cell_len
 
 from alita_tui.console.settings.screen import SettingsScreen
 from alita_tui.console.statistics import drawing
@@ -142,3 +143,19 @@ def test_a_line_of_dots_goes_through_its_values() -> None:
     assert " " in gap[0].strip()
     marked = [flag for line in braille([0.1, 0.9, 0.1], 9, 2, 0.0, 1.0, {1}) for _, flag in line]
     assert True in marked and False in marked
+
+
+async def test_what_stands_out_is_whole_at_80_columns() -> None:
+    async with console(goldens.walkthrough()).run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        anomalies = statistics_lab.month().anomalies
+        assert anomalies
+        told = " ".join(" ".join(rows(pilot)).split())
+        for anomaly in anomalies:
+            assert " ".join(anomaly.text.split()) in told
+        width = screen.query_one(Rows).size.width
+        assert all(
+            cell_len(line) <= width for row in rows(pilot) if "▲ 20" in row for line in row.split("\n")
+        )
+        title = text(pilot, "charts").split("\n")[0]
+        assert "▲ 2026-11-04" in title and "…" not in title, "the whole day, or the whole sentence"

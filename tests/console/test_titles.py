@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.widgets import OptionList
@@ -12,11 +13,12 @@ from textual.widgets import OptionList
 from alita_tui import events as e
 from alita_tui.console.session.tabs import Tab, Tabs
 from alita_tui.console.sessions.catalog import SessionLine
-from alita_tui.console.sessions.rows import session_row
+from alita_tui.console.sessions.rows import details, session_row
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, fold_row
 from alita_tui.console.widgets.styled_text import text_of, width_of
+from tests.console import keeping_lab
 from tests.console.keeping_lab import NOW
 from tests.console.navigating import until
 from tests.console.screens import console, covered, drawn
@@ -98,3 +100,22 @@ def test_a_row_that_takes_one_line_only() -> None:
     for width in range(24, 90, 7):
         (line,) = fold_row(Row(((TITLE, ""),), clip=True), width)
         assert width_of(line) <= width and whole_words(text_of(line), TITLE)
+
+
+def test_a_damaged_session_is_listed_by_its_file_and_says_what_can_be_done() -> None:
+    sound = keeping_lab.lines()[4]
+    part = replace(sound, title="", own_title="", state="damaged")
+    shown = session_row(part, 100, NOW, here=False, marked=False).plain
+    assert f"{part.session_id}.json (damaged)" in shown and "Untitled" not in shown
+    told = details(part, {}).plain
+    assert "Some of its records cannot be read." in told and "v shows what is left" in told
+    whole = replace(
+        sound, title="It is no JSON.", own_title="It is no JSON.", state="damaged", readable=False
+    )
+    assert (
+        f"{whole.session_id}.json (damaged)" in session_row(whole, 100, NOW, here=False, marked=False).plain
+    )
+    told = details(whole, {}).plain
+    assert "Nothing of it can be read: It is no JSON." in told and "d deletes it" in told
+    named = replace(sound, title="My report", own_title="", state="damaged")
+    assert "My report (damaged)" in session_row(named, 100, NOW, here=False, marked=False).plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 from textual.events import Paste
 
@@ -60,6 +61,8 @@ async def test_the_composer_sends_queues_and_breaks_lines() -> None:
     async with app.run_test() as pilot:
         await pilot.press("enter", *"one", "ctrl+j", *"two", "shift+enter", *"three", "enter")
         assert app.posted == [("one\ntwo\nthree", False)]
+        assert composer.text == "one\ntwo\nthree", "it stays until the screen shows it elsewhere"
+        composer.let_go()
         assert composer.text == ""
         await pilot.press(*"later", "ctrl+t", "space", "enter")
         assert app.posted[1:] == [("later", True)]
@@ -148,8 +151,8 @@ async def test_what_is_queued_stays_until_it_is_taken() -> None:
     app = Bare(queued)
     async with app.run_test() as pilot:
         assert (queued.display, queued.waiting) == (False, ())
-        queued.add("[b]faster[/b]", view, task=False)
-        queued.add("Another task", view, task=True)
+        queued.add("[b]faster[/b]", view, kind="steer")
+        queued.add("Another task", view, kind="task")
         await pilot.pause()
         assert queued.display
         assert list(queued.waiting) == ["[b]faster[/b]", "Another task"]
@@ -286,3 +289,16 @@ async def test_a_suggestion_is_chosen_with_the_keys_or_a_click() -> None:
         await pilot.click(second)
         assert app.posted[2:] == ["Parse dates"]
         assert "Roll [b]dice[/b]" in drawn(first)
+
+
+async def test_a_description_in_the_library_is_cut_between_words() -> None:
+    library = Library()
+    view = fold_all(streams.walkthrough())
+    told = "Converts an amount between two currencies at the rate of a given day, from the bank's table."
+    tool = msgspec.structs.replace(view.library[0], description=told)
+    app = Bare(library)
+    async with app.run_test(size=(44, 10)) as pilot:
+        library.advance(with_(view, library=(tool,)))
+        await pilot.pause()
+        shown = library.render_line(1).text.rstrip()
+        assert shown.endswith(" …") and f"{shown.removesuffix(' …').strip()} " in told

@@ -179,6 +179,7 @@ class EvaluationsScreen(Dialog[None]):
             words += [f"{self._key('begin')} new run"] if self._may_begin else []
         if self._may_begin and (line := self._line) is not None and line.state in ("stopped", "waiting"):
             words.append(f"{self._key('go_on')} go on with the run")
+        words.append(f"{key_of('app.help', self._keys)} all keys")
         key_line.show([Content(word) for word in words], "   ")
 
     def _key(self, name: str) -> str:

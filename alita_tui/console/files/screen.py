@@ -158,7 +158,7 @@ class FileScreen(Dialog[None]):
             *(((keys.get("find", ""), "find"),) if self.way != "picture" else ()),
             *(((keys.get("ask_number", ""), "go to"),) if self.way in ("table", "text", "code") else ()),
             *(((keys.get("way", ""), f"as {self._ways[1]}"),) if len(self._ways) > 1 else ()),
-            (keys.get("yank", ""), "copy"),
+            (keys.get("yank", ""), "copy"), (shown_keys(self.app).get("help", ""), "all keys"),
         ]  # fmt: skip
         parts = [Content.assemble((key, "bold"), f" {label}") for key, label in items]
         self.query_one("#keys", KeyLine).show(parts)

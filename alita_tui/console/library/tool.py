@@ -129,6 +129,7 @@ class ToolScreen(Dialog[None]):
             (either, "versions"),
             (keys.get("yank", ""), "copy"),
             (keys.get("back", ""), "back"),
+            (shown_keys(self.app).get("help", ""), "all keys"),
         ):
             parts.append(Content.assemble((shown, "bold"), f" {label}"))
         self.query_one("#keys", KeyLine).show(parts)

@@ -165,10 +165,11 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
             return
         flags = tuple(player.position_of(bookmark.seq) for bookmark in self._bookmarks)
         self.query_one(Timeline).advance(player.position, flags)
+        keys = shown_keys(self.app) | shown_keys(self)
         state = replay_words.state(player, self._bookmarks, width, rewound=self._rewound, now=self._now)
         self.query_one("#state", Plain).update(state)
         self.query_one("#keys", Plain).update(
-            at_words(self._note or replay_words.keys(shown_keys(self), width, rewound=self._rewound), width)
+            at_words(self._note or replay_words.keys(keys, width, rewound=self._rewound), width)
         )
 
     # --- controls -----------------------------------------------------------------------

@@ -171,6 +171,8 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
     async def on_trace_level_chosen(self, message: Trace.LevelChosen) -> None:
         """Use the level of detail in every trace, and save it."""
         self.main.detail(message.level)
+        if not self.main.say_level():
+            self.notify(f"Detail: {message.level}", markup=False, timeout=2)
         try:
             await self._catalog.change_setting("console.detail", message.level)
         except AlitaError as error:

@@ -64,6 +64,7 @@ def keys(shown: Mapping[str, str], width: int, *, rewound: bool) -> str:
         return shown.get(action, "")
 
     marks = " ".join(f"{GLYPHS[mark]} {mark}" for mark in ("build", "approval", "error"))
+    help_key = f"{key('help')} all keys"
     parts = [
         f"{key('last')} back to now" if rewound else f"{key('leave')} leave",
         f"{key('play')} play",
@@ -81,8 +82,10 @@ def keys(shown: Mapping[str, str], width: int, *, rewound: bool) -> str:
     ]
     line = ""
     for part in parts:
-        longer = f"{line} · {part}" if line else part
-        if len(longer) > width:
-            break
-        line = longer
-    return line
+        short = f"{key('mark_back')} {key('mark_forward')} marks" if marks in part else part
+        for words in (part, short):
+            longer = f"{line} · {words}" if line else words
+            if len(longer) + len(help_key) + 3 <= width:
+                line = longer
+                break
+    return f"{line} · {help_key}" if line else help_key

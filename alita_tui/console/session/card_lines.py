@@ -45,6 +45,8 @@ _LEAST = 8
 """Cells in which a result says something; with fewer it gives way."""
 _SHOWN = {"task": 6, "said": 6, "question": 12, "answer": 400}
 """Lines shown of a closed card, by kind; others get one."""
+_SENT = " sent"
+"""Stands where the time of a task will be, and is as wide, so that nothing moves."""
 _STEP_GLYPHS = {
     "Searched": "⌕",
     "Web": "⌕",
@@ -128,8 +130,18 @@ def _task(deck: Deck, index: int, row: TraceRow, width: int, opened: bool) -> li
     band = [Drawn(-1, line, "band") for line in lines]
     if deck.cards[index].kind == "said":
         return band
-    follows = index > 0 and deck.cards[index - 1].kind != "answer"
-    return [*([Drawn(-1, ())] if follows else []), *band, Drawn(-1, ())]
+    return [*_before_task(deck, index), *band, Drawn(-1, ())]
+
+
+def _before_task(deck: Deck, index: int) -> list[Drawn]:
+    """Return the blank line above a task; after an answer there is one already."""
+    return [Drawn(-1, ())] if index > 0 and deck.cards[index - 1].kind != "answer" else []
+
+
+def sent(deck: Deck, row: TraceRow, width: int) -> list[Drawn]:
+    """Return a task that was sent but not begun, as the card that will take its place: only the time differs."""
+    lines = _read(row, "task", width - 1, _SHOWN["task"], meta=_SENT)
+    return [*_before_task(deck, len(deck.cards)), *(Drawn(-1, line, "band") for line in lines), Drawn(-1, ())]
 
 
 def _read(row: TraceRow, style: str, width: int, most: int, meta: str | None = None) -> list[Line]:
@@ -238,7 +250,10 @@ def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
             lines.append(Drawn(-1, ((" " * MARGIN, ""), (told_line, "muted"))))
             continue
         columns = min(room, WIDEST)
-        lines += [Drawn(-1, (), picture=Slice(handle, number, columns)) for number in range(ROWS)]
+        lines += [
+            Drawn(-1, (), picture=Slice(handle, number, columns))
+            for number in range(deck.picture_rows.get((handle, columns), ROWS))
+        ]
     mark = rating_mark(deck, card)
     told = (evidence(deck, section), str(row.meta), f"you: {mark}" if mark else "")
     if said := " · ".join(filter(None, told)):

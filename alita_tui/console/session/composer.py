@@ -78,6 +78,8 @@ class Composer(TextArea):
         """Whether the cursor of the list was moved, so that Enter takes the entry under it."""
         self._closed_for = ""
         """The text for which the list was closed."""
+        self._leaving = ""
+        """The text that was sent and stays until the screen shows it elsewhere; empty for none."""
 
     def on_mount(self) -> None:
         """Start the timer that stops the blinking."""
@@ -110,12 +112,19 @@ class Composer(TextArea):
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Show a long paste as one line; it is sent, edited and saved in full."""
-        pasted = event.text.replace("\r\n", "\n").replace("\r", "\n")  # most terminals send carriage returns
-        lines = pasted.count("\n") + 1
-        if lines < _LONG_LINES and len(pasted) < _LONG_CHARACTERS:
-            return  # the text area's own handler runs next
         event.prevent_default()
         event.stop()
+        self.take_paste(event.text)
+
+    def take_paste(self, text: str) -> None:
+        """Insert what was pasted, here or while another part of the screen had the focus."""
+        self.let_go()
+        pasted = text.replace("\r\n", "\n").replace("\r", "\n")  # most terminals send carriage returns
+        lines = pasted.count("\n") + 1
+        if lines < _LONG_LINES and len(pasted) < _LONG_CHARACTERS:
+            if result := self._replace_via_keyboard(pasted, *self.selection):
+                self.move_cursor(result.end_location)
+            return
         mark = f"[pasted {len(self._pasted) + 1}: {counted(lines, 'line')}, {len(pasted):,} characters]"
         self._pasted[mark] = pasted
         self.insert(mark)
@@ -125,6 +134,7 @@ class Composer(TextArea):
         if self._idle_timer is not None:
             self._idle_timer.reset()
             self.cursor_blink = True
+        self.let_go()
         if self._offer is not None and await self._list_key(event.key):
             event.stop()
             event.prevent_default()
@@ -275,6 +285,7 @@ class Composer(TextArea):
 
     def draft(self, text: str) -> None:
         """Show a text to edit and send; the current text becomes an earlier entry."""
+        self.let_go()
         if self.text.strip():
             self._history.append(self.text)
         self._history_index = len(self._history)
@@ -290,10 +301,28 @@ class Composer(TextArea):
             self._history_index = len(self._history)
 
     def put_back(self, text: str) -> None:
-        """Show a text again that could not be sent."""
-        self._history.pop()
+        """Show a text again that could not be sent, before what was typed since."""
+        if self._leaving:
+            self._leaving = ""
+            return
+        if self._history[-1:] == [text]:
+            self._history.pop()
         self._history_index = len(self._history)
-        self._show_text(text)
+        self._show_text(f"{text}\n{self.text}" if self.text else text)
+
+    def let_go(self) -> None:
+        """Drop the text that was sent. It stays until then, so that no frame is without it."""
+        if not self._leaving:
+            return
+        self._history.append(self._leaving)
+        self._history_index = len(self._history)
+        self._leaving = self.text = ""
+        self._pasted.clear()
+
+    def take_away(self) -> None:
+        """Empty the field; the text becomes an earlier entry."""
+        self._leaving = self.text
+        self.let_go()
 
     def _show_text(self, text: str) -> None:
         self.text = text
@@ -303,9 +332,7 @@ class Composer(TextArea):
         text = self.full_text.strip()
         if not text:
             return
-        self._history.append(text)
-        self._history_index = len(self._history)
-        self.text = ""
-        self._pasted.clear()
+        self._leaving = text
+        self._closed_for = self.text
         self._set_offer(None)
         self.post_message(self.Sent(text, next_task=next_task))

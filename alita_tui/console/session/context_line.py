@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.content import Content
 
 from alita_tui.console.session.suggestions import Suggestion
+from alita_tui.console.session.trace import Trace
 from alita_tui.console.taken import Taken, taken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
@@ -31,7 +32,6 @@ _WORDS = {
     "composer.history": "earlier",
     "composer.editor": "editor",
     "session.escape": "back",
-    "trace.level": "detail",
     "trace.rewind": "back in time",
     "trace.should_be": "should be",
     "trace.unrate": "undo",
@@ -122,6 +122,8 @@ def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
 def _word(entry: Taken, view: SessionView) -> str:
     if entry.action.id == "composer.send":
         return "answer" if view.question is not None else "steer" if view.busy else "send"
+    if entry.action.id == "trace.level" and isinstance(entry.node, Trace):
+        return f"detail: {entry.node.level}"
     return _WORDS.get(entry.action.id, entry.action.label.lower())
 
 

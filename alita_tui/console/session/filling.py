@@ -37,6 +37,7 @@ class Filling:
         self.laid = Layout()
         self.laid.deck.level = shown.deck.level
         self.laid.deck.unreadable = shown.deck.unreadable
+        self.laid.deck.picture_rows = shown.deck.picture_rows
         self.laid.review = shown.review
         if width:
             self.laid.fit(width)

@@ -23,6 +23,7 @@ from alita_tui.view.card_words import (
 )
 from alita_tui.view.cards import Card, Deck, Section
 from alita_tui.view.model import SandboxRun, SessionView, TraceRow
+from alita_tui.view.queries import plan_note
 from alita_tui.view.statistics import dollars
 from alita_tui.view.trace_words import size_of
 
@@ -133,13 +134,15 @@ def _ticks(view: SessionView) -> list[Row]:
         mark, tone = (step[0], tones[step[0]]) if step[:1] in tones else ("○", "muted")
         text = step[2:] if step[:1] in tones else step
         rows.append(Row(((text, "strong" if mark == "▸" else ""),), ((f"{mark} ", tone),)))
+    if note := plan_note(view):
+        rows.append(Row(((note, "muted"),)))
     return rows
 
 
 def _plan(view: SessionView, deck: Deck, card: Card) -> list[Row]:
     row = deck.rows[card.rows[0]]
     section = card.section
-    newest = section is not None and section.answered < 0 and deck.cards[-1].section is section
+    newest = section is not None and deck.cards[-1].section is section
     return [
         *(_ticks(view) if newest and view.plan else _text(str(row.detail or row.title))),
         BLANK,
@@ -162,7 +165,7 @@ def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
         fact("" if number else "given", one_line(file.name), width=_LABEL)
         for number, file in enumerate(files)
     ]
-    if view.plan and section.answered < 0 and row.span == view.state.focus:
+    if view.plan and row.span == view.state.focus:
         rows += [BLANK, *heading("Plan"), *_ticks(view)]
     if section.answered < 0 and row.span == view.state.focus and view.spend.by_step:
         rows += [BLANK, *heading("Context and cost", "tokens sent and received")]

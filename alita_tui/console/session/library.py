@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
-from alita_tui.console.widgets.styled_text import Line, cut, spread, theme_styles, to_strip, wrap
+from alita_tui.console.widgets.styled_text import Line, at_words, spread, theme_styles, to_strip, wrap
 from alita_tui.events import ToolCard
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
@@ -131,7 +131,7 @@ class Library(ScrollView, can_focus=True):
     def _line(self, card: ToolCard, part: int, width: int) -> Line:
         glyph, style = STATES[card.state]
         if part:
-            return (("  ", ""), (cut(one_line(card.description), width - 2), "muted"))
+            return (("  ", ""), (at_words(one_line(card.description, 400), width - 2), "muted"))
         name = "wait" if card.name == self._touched else "name"
         runs = counted(card.runs, "run") if card.runs else "not run yet"
         if card.failures:

@@ -1,31 +1,42 @@
-"""What was sent and is not taken up yet: messages to the running task, and queued tasks."""
+"""What was sent and is not taken up yet: messages to the running task, answers, and queued tasks."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import msgspec
 from textual.content import Content
 
+from alita_tui.console.widgets.painted import TellsPainted
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line
 from alita_tui.view.model import SessionView
 
+Kind = Literal["task", "steer", "answer"]
+_LABELS: dict[Kind, str] = {
+    "task": "next task  ",
+    "steer": "before the next step  ",
+    "answer": "your answer  ",
+}
+
 
 class _Waiting(msgspec.Struct, frozen=True):
     text: str
-    task: bool
+    kind: Kind
     seen: int
     """Number of tasks or rows when it was sent."""
 
     def taken_up(self, view: SessionView) -> bool:
-        if self.task:
+        if self.kind == "task":
             started = any(one_line(task.text) == self.text for task in view.tasks.since(self.seen))
             return started or any(one_line(task.text) == self.text for task in view.queue)
-        return any(
-            row.meta == "steered" and one_line(row.detail) == self.text for row in view.trace.since(self.seen)
-        )
+        rows = view.trace.since(self.seen)
+        if self.kind == "answer":
+            return any(row.meta == "answered" for row in rows)  # a number stands for the text of a choice
+        return any(row.meta == "steered" and one_line(row.detail) == self.text for row in rows)
 
 
-class Queued(Plain):
+class Queued(TellsPainted, Plain):
     """One line each; hidden while there are none."""
 
     DEFAULT_CSS = """
@@ -46,10 +57,10 @@ class Queued(Plain):
         """The texts not taken up yet, oldest first."""
         return (*self._queue, *(message.text for message in self._waiting))
 
-    def add(self, text: str, view: SessionView, *, task: bool) -> None:
+    def add(self, text: str, view: SessionView, *, kind: Kind) -> None:
         """Add what was sent during a task."""
-        seen = len(view.tasks) if task else len(view.trace)
-        self._waiting = (*self._waiting, _Waiting(one_line(text), task, seen))
+        seen = len(view.tasks) if kind == "task" else len(view.trace)
+        self._waiting = (*self._waiting, _Waiting(one_line(text), kind, seen))
         self._draw()
 
     def advance(self, view: SessionView) -> None:
@@ -57,7 +68,7 @@ class Queued(Plain):
         waiting = tuple(
             message
             for message in self._waiting
-            if not message.taken_up(view) and (message.task or view.busy or view.live.held)
+            if not message.taken_up(view) and (message.kind == "task" or view.busy or view.live.held)
         )
         queue = tuple(one_line(task.text) for task in view.queue)
         if (waiting, queue) != (self._waiting, self._queue):
@@ -66,10 +77,7 @@ class Queued(Plain):
 
     def _draw(self) -> None:
         waiting = [("next task  ", text) for text in self._queue]
-        waiting += [
-            ("next task  " if message.task else "before the next step  ", message.text)
-            for message in self._waiting
-        ]
+        waiting += [(_LABELS[message.kind], message.text) for message in self._waiting]
         self.display = bool(waiting)
         lines = (Content.assemble((label, "$alita-wait"), text) for label, text in waiting)
         self.update(Content("\n").join(lines))

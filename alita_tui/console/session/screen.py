@@ -49,7 +49,7 @@ from alita_tui.view.cards import Level
 from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
 from alita_tui.view.plan import editable
-from alita_tui.view.queries import pending
+from alita_tui.view.queries import pending, plan_note
 from alita_tui.view.tasks import choosable_tasks
 
 if TYPE_CHECKING:
@@ -157,6 +157,12 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         if self._ready and self.query_one(Trace).level != level:
             self.query_one(Trace).detail(level)
 
+    def say_level(self) -> bool:
+        """Show the level of detail in the line of keys; return False if there is none."""
+        for line in self.query(ContextLine):
+            line.draw()
+        return self.is_active and self.bar is None
+
     def home_focus(self) -> None:
         """Focus the composer or the replay bar."""
         (self.bar or self.query_one(Composer)).focus()
@@ -245,7 +251,8 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             edit = (
                 f"{key_of('session.edit_plan', self._keys)} changes it" if view.busy and not self.bar else ""
             )
-            plan.update(Content.assemble("\n".join(steps), (f"\n{edit}" if edit else "", "$alita-muted")))
+            told = "".join(f"\n{line}" for line in (plan_note(view), edit) if line)
+            plan.update(Content.assemble("\n".join(steps), (told, "$alita-muted")))
 
     def _asides(self, view: SessionView) -> None:
         """Draw banners, question and placeholder."""
@@ -267,6 +274,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         placeholder = words.placeholder(view, self._keys)
         composer = self.query_one(Composer)
         composer.remember(tuple(task.text for task in view.tasks))
+        self.begun_after_all(view)
         if composer.placeholder != placeholder:
             composer.placeholder = placeholder
 
@@ -296,14 +304,18 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         self._expect(message.task)
         self.ask(SubmitTask(text=message.task))
 
-    def _expect(self, text: str) -> None:
-        """Show a task at once, with a spinner until the engine takes it up."""
+    def _expect(self, text: str) -> Trace:
+        """Show a task at once, with a spinner until something comes of it."""
         trace = self.query_one(Trace)
+        if self.has_class("-narrow") and self._pane != "trace":
+            self._pane = "trace"
+            self._fit()
         trace.expect(text, words.expected(self.view))
         for offer in self.query("#suggestions, #recent"):
             offer.display = False
         if self._motion:
             self._spinner = self._spinner or self.set_interval(0.12, self._spin)
+        return trace
 
     def _spin(self) -> None:
         trace = self.query_one(Trace)

@@ -29,12 +29,15 @@ class EscTwice:
         self._clock = clock
         self._last_press = float("-inf")
         self._armed = False
+        self.repeats = 0
+        """Presses so soon after the one before that the key may be held down, in a row."""
 
     def press(self) -> bool:
         """Record a press; return whether it is the second."""
         now = self._clock()
         elapsed, self._last_press = now - self._last_press, now
-        if elapsed <= _REPEAT_SECONDS:
+        self.repeats = self.repeats + 1 if elapsed <= _REPEAT_SECONDS else 0
+        if self.repeats:
             return False
         second = self._armed and elapsed <= _SECOND_PRESS_SECONDS
         self._armed = not second
@@ -74,6 +77,12 @@ class Stopping(Screen[None]):
         elif self.esc.press():
             self.ask(Interrupt())
             return
+        elif self.esc.repeats > 1:
+            return  # it was said at the first repetition
+        elif self.esc.repeats:
+            message = (
+                f"That was too quick: it may be a key held down. Esc once more stops; {stop} stops at once."
+            )
         else:
             message = f"Esc once more stops the task; {stop} stops it at once."
         self.notify(message, markup=False, timeout=4)

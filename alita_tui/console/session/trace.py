@@ -19,16 +19,14 @@ from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines, trace_messages
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.session.side import Side
-from alita_tui.console.session.trace_drawing import NOTHING_SENT, Sent
-from alita_tui.console.session.trace_filling import TraceFilling
+from alita_tui.console.session.trace_expecting import TraceExpecting
 from alita_tui.console.session.trace_messages import Said
-from alita_tui.spine.text import neutralise
 from alita_tui.view.card_words import copied
 from alita_tui.view.cards import LEVELS, Level
 from alita_tui.view.model import SessionView, TraceRow
 
 
-class Trace(TraceFilling):
+class Trace(TraceExpecting):
     """Cards of a session: its tasks, their steps and answers."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", excluded=("pane.help",))
@@ -48,6 +46,7 @@ class Trace(TraceFilling):
     PictureAsked: TypeAlias = trace_messages.PictureAsked
     RateAsked: TypeAlias = trace_messages.RateAsked
     RewindAsked: TypeAlias = trace_messages.RewindAsked
+    Refused: TypeAlias = trace_messages.Refused
 
     # --- what is shown --------------------------------------------------------------------
 
@@ -72,8 +71,7 @@ class Trace(TraceFilling):
         same = view.trace is laid.rows and view.builds is self._view.builds and len(laid.rows) > 0
         if same and view.live == self._view.live:
             return
-        if any(row.kind == "task" or row.tone == "bad" for row in view.trace.since(len(laid.rows))):
-            self._sent = NOTHING_SENT
+        self._take_up(view)
         newest = self._at_newest()
         card_count = len(laid.cards)
         self._view, unchanged = view, laid.show(view.trace, view.builds, view.state.ratings)
@@ -93,25 +91,6 @@ class Trace(TraceFilling):
             self.post_message(self.FollowChanged(self._unseen))
         elif self._unseen and laid.end <= self.size.height:
             self._follow_again()  # steps folded, and all of it is on screen
-
-    def expect(self, text: str, waits_for: str) -> None:
-        """Show a task that was just sent, and what it waits for, until the engine takes it up."""
-        self._sent = Sent(neutralise(text), waits_for, 0)
-        self._follow_again()
-        if self._laid.width:
-            self._place()
-
-    def wait_for(self, waits_for: str) -> None:
-        """Show what the task that was sent waits for now; turn the spinner."""
-        if self._sent.text:
-            self._sent = Sent(self._sent.text, waits_for, self._sent.frame + 1)
-            if self._laid.width:
-                self._place()
-
-    @property
-    def expects(self) -> bool:
-        """Whether a task was sent that the engine has not taken up yet."""
-        return bool(self._sent.text)
 
     def greet(self, states: tuple[trace_lines.State, ...]) -> None:
         """Show on the empty trace whether model and sandbox are available."""
@@ -172,8 +151,7 @@ class Trace(TraceFilling):
         """Update the total height, keeping `top` or the current line at the top."""
         laid, lines = self._laid, max(self.size.height, 1)
         self._after = [Drawn(-1, line) for line in trace_lines.growing(self._view.live, laid.width)]
-        if self._sent.text:
-            self._after += [Drawn(-1, *line) for line in trace_lines.sent(*self._sent, laid.width)]
+        self._after += self._expected_lines()
         if not len(laid.rows) and not self._after:
             welcome = trace_lines.greeting(self._welcome, self._states, laid.width)
             self._after = [Drawn(-1, line) for line in welcome]

@@ -19,28 +19,30 @@ from alita_tui.console.session.inline import Pictures, Slice
 from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.session.trace_messages import PictureAsked, Selected
 from alita_tui.console.widgets.anchored import anchored
+from alita_tui.console.widgets.painted import TellsPainted
 from alita_tui.console.widgets.sheet import Row
 from alita_tui.console.widgets.styled_text import marked, restyle, text_of, theme_styles, to_strip
 from alita_tui.state.build import BuildState
 from alita_tui.view.cards import Level
-from alita_tui.view.model import SessionView
+from alita_tui.view.model import SessionView, TraceRow
 
 Inspection = tuple[str, str, list[Row]]
 """Title, subject and rows for the inspector."""
 
 
 class Sent(NamedTuple):
-    """A task that the person sent and that the engine has not taken up yet."""
+    """What the person sent, until the engine has taken it up and something comes of it."""
 
-    text: str
+    row: TraceRow | None
+    """The task as a row; None once its own card is there, or for nothing."""
     waits_for: str
     frame: int
 
 
-NOTHING_SENT = Sent("", "", 0)
+NOTHING_SENT = Sent(None, "", 0)
 
 
-class TraceDrawing(ScrollView, can_focus=True):
+class TraceDrawing(TellsPainted, ScrollView, can_focus=True):
     """Draws the lines of a layout."""
 
     cursor: reactive[int] = reactive(-1)

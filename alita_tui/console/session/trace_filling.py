@@ -8,6 +8,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from alita_tui.console.session.filling import LONG, Filling, tail_of
+from alita_tui.console.session.inline import ROWS
 from alita_tui.console.session.trace_drawing import TraceDrawing
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.model import SessionView
@@ -72,12 +73,18 @@ class TraceFilling(TraceDrawing):
             self._place(laid.place(card)[0] + shift if card >= 0 and not self.follow else None)
 
     def picture(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
-        """Show a picture's lines; if it cannot be read, remove the space reserved for it."""
+        """Show a picture's lines; take back the reserved lines that it does not need, all if it cannot be read."""
         super().picture(handle, columns, lines)
         laid = self._laid
-        if lines or handle in laid.deck.unreadable or not laid.width:
+        deck, key = laid.deck, (handle, columns)
+        if not laid.width or (
+            deck.picture_rows.get(key, ROWS) == len(lines) if lines else handle in deck.unreadable
+        ):
             return
-        laid.deck.unreadable.add(handle)
+        if lines:
+            deck.picture_rows[key] = len(lines)
+        else:
+            deck.unreadable.add(handle)
         top = laid.card_at(round(self.scroll_y))
         laid.fit(laid.width)  # redraws every card that names the picture
         if self._filling is not None:

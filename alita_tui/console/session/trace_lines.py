@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from alita_tui.console.widgets.styled_text import Line, clip, spread, wrap
+from alita_tui.console.widgets.styled_text import Line, clip, code_folded, spread, wrap
 from alita_tui.spine.text import neutralise
 from alita_tui.view.model import Live, TraceRow
 
@@ -59,16 +59,9 @@ def detail(row: TraceRow, room: int) -> list[Line]:
     if row.kind == "build" and row.meta and "\n" in row.detail:  # a draft: its meta is the digest's head
         from alita_tui.console.review.code import highlight
 
-        return [piece for line in highlight(row.detail) for piece in broken(line, room)]
+        return [piece for line in highlight(row.detail) for piece in code_folded(line, room)]
     style = "plan" if row.kind == "plan" else "observation"
     return [((text, style),) for text in wrap(str(row.detail or row.title), room)]
-
-
-def broken(line: Line, room: int) -> list[Line]:
-    """Return a line of code in pieces of at most `room` cells."""
-    from alita_tui.console.widgets.sheet import Row, fold_row
-
-    return fold_row(Row(line, hard=True), room)
 
 
 class State(NamedTuple):
@@ -115,14 +108,10 @@ def _states(states: tuple[State, ...], room: int) -> list[Line]:
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-def sent(text: str, waits_for: str, frame: int, width: int) -> list[tuple[Line, str]]:
-    """Return the lines of a task that was just sent, each with its background; `frame` turns the spinner."""
-    room = max(width - MARGIN - 1, 10)
-    first, *rest = wrap(text, room)[:6]
-    band: list[Line] = [((" ", ""), ("❯ ", "action"), (first, "task"))]
-    band += [((" " * MARGIN, ""), (line, "task")) for line in rest]
+def waiting(waits_for: str, frame: int, width: int) -> Line:
+    """Return the line that says what a task waits for that was just sent; `frame` turns the spinner."""
     turning: Line = ((" ", ""), (f"{_FRAMES[frame % len(_FRAMES)]} ", "action"), (waits_for, "muted"))
-    return [((), ""), *((clip(line, width), "band") for line in band), ((), ""), (clip(turning, width), "")]
+    return clip(turning, width)
 
 
 # --- what is still growing ------------------------------------------------------------------

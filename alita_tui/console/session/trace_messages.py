@@ -39,6 +39,14 @@ class LevelChosen(Message, namespace="trace"):
         self.level: Level = level
 
 
+class Refused(Message, namespace="trace"):
+    """A task that was sent was not begun, because of an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
 class FindAsked(Message, namespace="trace"):
     """Open the search."""
 

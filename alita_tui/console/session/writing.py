@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from textual import on
+from textual.events import Paste
 from textual.screen import Screen
 from textual.widgets import TextArea
 
@@ -13,6 +14,8 @@ from alita_tui.console.session import slash
 from alita_tui.console.session.attaching import attached
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.widgets.painted import TellsPainted
 from alita_tui.spine.commands import AnswerQuestion, Command, SubmitTask
 from alita_tui.spine.text import one_line
 from alita_tui.view.agents import steer_from
@@ -28,19 +31,28 @@ class Writing(Screen[None]):
 
     app: ThemedApp[object]
     view: SessionView
+    _given_back: tuple[int, str] = (0, "")
+    """How many tasks there were when a text was given back to the composer, and the text; empty for none."""
 
     def ask(self, command: Command) -> None:
         """Hand a command to the engine."""
         raise NotImplementedError
 
-    def _expect(self, text: str) -> None:
-        """Show a task as it is sent."""
+    def _expect(self, text: str) -> TellsPainted:
+        """Show a task as it is sent; return the widget that does."""
         raise NotImplementedError
 
     def restore(self, text: str) -> None:
         """Show a text that was written earlier and not sent."""
         for composer in self.query(Composer):
             composer.restore(text)
+
+    def on_paste(self, event: Paste) -> None:
+        """Take a paste into the composer that came while a part without a field had the focus."""
+        for composer in self.query(Composer):
+            event.stop()
+            composer.focus()
+            composer.take_paste(event.text)
 
     @on(TextArea.Changed, "#composer")
     def _written(self, event: TextArea.Changed) -> None:
@@ -73,28 +85,54 @@ class Writing(Screen[None]):
 
     @on(Composer.Sent)
     def _sent(self, message: Composer.Sent) -> None:
-        view, text = self.view, message.text
+        view, text, composer = self.view, message.text, self.query_one(Composer)
         if slash.is_command(text):
             if run := slash.action_for(text):
+                composer.let_go()
                 self.app.call_later(self.app.run_action, run)
                 return
             if view.question is None:  # an answer may well be /tmp
-                self.query_one(Composer).put_back(text)
+                composer.put_back(text)
                 self.notify(slash.unknown_message(text), severity="warning", markup=False)
                 return
         files = attached(text)
         if files.missing:
-            self.query_one(Composer).put_back(text)
+            composer.put_back(text)
             named = ", ".join(one_line(name, 120) for name in files.missing)
             self.notify(f"There is no file {named}. Nothing was sent.", severity="error", markup=False)
             return
         command: Command = SubmitTask(text=text, attach=files.files)
+        queued = self.query_one(Queued)
+        shows: TellsPainted = queued
         if view.question is not None and not message.next_task:
             command = AnswerQuestion(question_id=view.question.question_id, text=text)
+            queued.add(text, view, kind="answer")
         elif view.busy or view.live.held:
             if not message.next_task:
                 text = (command := steer_from(view.state, text, files.files)).text
-            self.query_one(Queued).add(text, view, task=message.next_task)
-        if isinstance(command, SubmitTask) and not view.busy and not view.live.holds:
-            self._expect(text)
+            queued.add(text, view, kind="task" if message.next_task else "steer")
+        elif view.live.holds:
+            queued.add(text, view, kind="task")
+        else:
+            shows = self._expect(text)
         self.ask(command)
+        # The frame that empties the composer has the text elsewhere already.
+        shows.when_painted(composer.let_go)
+
+    @on(Trace.Refused)
+    def _refused(self, message: Trace.Refused) -> None:
+        """Give the text of a task back that was not begun, unless something else is being written."""
+        composer = self.query_one(Composer)
+        composer.let_go()
+        if not composer.text:
+            composer.put_back(message.text)
+            self._given_back = (len(self.view.tasks), message.text)
+
+    def begun_after_all(self, view: SessionView) -> None:
+        """Take a text away again that was given back: the error was about something else, and its task began."""
+        seen, text = self._given_back
+        if text and any(task.text == text for task in view.tasks.since(seen)):
+            self._given_back = (0, "")
+            composer = self.query_one(Composer)
+            if composer.text == text:
+                composer.take_away()

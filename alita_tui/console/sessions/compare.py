@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from alita_tui.console.actions import bindings
+from alita_tui.console.actions import bindings, shown_keys
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.figures import spoken
 from alita_tui.console.widgets.plain import Plain
@@ -36,7 +36,8 @@ class CompareScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         """Heading and sheet."""
         with Vertical(id="box"):
-            yield Plain(Content.assemble(("Two sessions", "bold $accent"), "   Esc goes back"))
+            keys = f"   Esc goes back · {shown_keys(self.app).get('help', '')} all keys"
+            yield Plain(Content.assemble(("Two sessions", "bold $accent"), keys))
             yield Sheet(id="sheet")
 
     def on_resize(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from textual.content import Content
 
+from alita_tui.console.actions import key_of
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.styled_text import at_words, cut
@@ -24,6 +26,27 @@ STATES = {
 _FACTS = 13
 
 
+def title_of(line: SessionLine) -> str:
+    """Return a session's title; the name of its file if no title of it can be read."""
+    if line.title and (line.readable or line.title != line.own_title):
+        return line.title
+    return f"{line.session_id}.json" if line.state == "damaged" else "Untitled"
+
+
+def _damage(line: SessionLine, keys: Mapping[str, str]) -> str:
+    """Return what is damaged, and what can be done; empty for a sound session."""
+    if line.state != "damaged":
+        return ""
+    look, delete = key_of("sessions.view", keys), key_of("sessions.delete", keys)
+    if not line.readable:
+        problem = one_line(line.own_title, 300).rstrip(".")
+        return f"Nothing of it can be read: {problem}. Put a copy of the file in its place, or {delete} deletes it."
+    return (
+        f"Some of its records cannot be read. {look} shows what is left, "
+        f"alita sessions verify {line.session_id} says what is missing."
+    )
+
+
 def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, marked: bool) -> Content:
     """Return a session's line in the list."""
     glyph, style = STATES.get(line.state, STATES["closed"])
@@ -33,10 +56,15 @@ def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, mar
     right = f" {built:>7} {cost:>7}"
     tags = "".join(f" #{one_line(tag, 30)}" for tag in line.tags)
     fork = "↳ " if line.parent else ""
-    notes = {" (this one)": here, " (archived)": line.archived, " (from elsewhere)": line.imported}
+    notes = {
+        " (damaged)": line.state == "damaged",
+        " (this one)": here,
+        " (archived)": line.archived,
+        " (from elsewhere)": line.imported,
+    }
     note = next((words for words, holds in notes.items() if holds), "")
     room = max(width - len(right) - 9, 8)
-    title = at_words(f"{fork}{one_line(line.title or 'Untitled')}", max(room - len(note) - len(tags), 8))
+    title = at_words(f"{fork}{one_line(title_of(line))}", max(room - len(note) - len(tags), 8))
     left = Content.assemble(title, (note, "$alita-muted"), (cut(tags, room), "$alita-memory"))
     return Content.assemble(
         ("✓" if marked else " ", "bold $accent"),
@@ -62,11 +90,12 @@ def hit_row(hit: SessionHit, title: str, width: int) -> Content:
     return Content("\n").join((head, text.truncate(max(width, 12), ellipsis=True)))
 
 
-def details(line: SessionLine) -> Content:
-    """Return a session's details."""
+def details(line: SessionLine, keys: Mapping[str, str]) -> Content:
+    """Return a session's details. `keys`: the person's keymap."""
     glyph, style = STATES.get(line.state, STATES["closed"])
     facts = [
         ("State", Content.assemble((f"{glyph} {line.state}", style))),
+        ("Damage", Content(_damage(line, keys))),
         ("Started", Content(line.started.astimezone().strftime("%Y-%m-%d %H:%M"))),
         (
             "Last",
@@ -87,7 +116,7 @@ def details(line: SessionLine) -> Content:
         ("Origin", Content("another home: it can be looked at, and does not go on" if line.imported else "")),
         ("Id", Content(one_line(line.session_id, 60))),
     ]
-    parts = [Content.assemble((one_line(line.title or "Untitled", 300), "bold")), Content("")]
+    parts = [Content.assemble((one_line(title_of(line), 300), "bold")), Content("")]
     parts += [
         Content.assemble((f"{label:<{_FACTS}}", "$alita-muted"), value)
         for label, value in facts

@@ -189,6 +189,7 @@ class SessionsScreen(Dialog[Switch | None]):
     def _hint(self) -> None:
         names = ("find", "view", "compare", "mark", "rename", "tag", "archive", "delete", "undo", "archived")
         words = [Content(f"{key_of(f'sessions.{name}', self._keys)} {name}") for name in names]
+        words.append(Content(f"{key_of('app.help', self._keys)} all keys"))
         self.query_one("#said", KeyLine).show(words, " · ")
 
     @property
@@ -215,7 +216,7 @@ class SessionsScreen(Dialog[Switch | None]):
         line = self._line
         if line != self._about_line:  # each update costs a layout
             self._about_line = line
-            self.query_one("#about", Plain).update(details(line) if line is not None else "")
+            self.query_one("#about", Plain).update(details(line, self._keys) if line is not None else "")
 
     def _say(self, text: str) -> None:
         said = self.query_one("#said", KeyLine)

@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from alita_tui.console.widgets.braille import braille, spark
-from alita_tui.console.widgets.styled_text import at_words, cut
+from alita_tui.console.widgets.styled_text import at_words, cut, wrap
 from alita_tui.spine.ports.statistics import Advice, Anomaly, By, Line, Place, Report
 from alita_tui.spine.text import one_line
 from alita_tui.view import statistics as words
@@ -99,6 +99,9 @@ def drawn_charts(report: Report, width: int, height: int, rows: int) -> Content:
 def _chart(chart: Chart, width: int, height: int, report: Report) -> list[Content]:
     title = Content.assemble((chart.title, "bold"), ("  ", ""))
     said = chart.note or chart.about
+    if chart.note and title.cell_length + cell_len(chart.note) > width:
+        # The day alone says where to look: the sentence stands whole under "What stands out".
+        said = chart.note.partition(":")[0]
     title += Content.styled(at_words(said, width - title.cell_length), _BAD if chart.note else _MUTED)
     room = max(width - _GUTTER - 1, 8)
     body = braille(chart.values, room, height, 0.0, chart.top, chart.marked)
@@ -179,10 +182,11 @@ def advice_row(one: Advice, width: int) -> Content:
 
 
 def anomaly_row(one: Anomaly, width: int) -> Content:
-    """Return a day that stands out."""
+    """Return a day that stands out, over as many lines as it takes."""
     name = f"{one.name}: " if one.name else ""
-    return Content.assemble(
-        (" ▲ ", _BAD), (at_words(one_line(f"{one.day}  {name}{one.text}", 400), width - 4), "")
+    first, *rest = wrap(one_line(f"{one.day}  {name}{one.text}", 400), max(width - 4, 10))
+    return Content("\n").join(
+        [Content.assemble((" ▲ ", _BAD), first), *(Content(f"   {line}") for line in rest)]
     )
 
 

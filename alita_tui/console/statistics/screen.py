@@ -236,7 +236,7 @@ class StatisticsScreen(Dialog[None]):
         line = self.query_one("#said", KeyLine)
         line.remove_class("-bad")
         if self._opened is not None:
-            line.show((Content("Enter replay there"), Content("Esc back")), "   ")
+            line.show([Content(item) for item in ("Enter replay there", "Esc back", self._help)], "   ")
             return
         days = f"{self._days} days" if self._days else "everything"
         by = "/".join(
@@ -250,8 +250,13 @@ class StatisticsScreen(Dialog[None]):
             "Esc close",
             f"{key_of('statistics.act', self._keys)} act",
             f"{key_of('statistics.export', self._keys)} CSV",
+            self._help,
         ]
         line.show([Content(item) for item in items], "   ")
+
+    @property
+    def _help(self) -> str:
+        return f"{key_of('app.help', self._keys)} all keys"
 
     def _say(self, text: str, *, bad: bool = False) -> None:
         line = self.query_one("#said", KeyLine)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from alita_tui.console.widgets.styled_text import Line, Piece, folded, width_of, wrap
+from alita_tui.console.widgets.styled_text import Line, Piece, code_folded, folded, width_of, wrap
 from alita_tui.spine.text import neutralise
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _wrapped(line: Line, width: int) -> list[Line]:
 def _fenced(code: str, language: str, width: int) -> list[Line]:
     lines = coloured(code, _LANGUAGES.get(language, "")) if len(code) <= _CODE else _uncoloured(code)
     room = max(width - 2, 8)
-    return [(("▏ ", "muted"), *piece) for line in lines for piece in folded(line, room, hard=True)]
+    return [(("▏ ", "muted"), *piece) for line in lines for piece in code_folded(line, room)]
 
 
 def _uncoloured(code: str) -> list[Line]:

@@ -71,6 +71,33 @@ def folded(line: Line, room: int, *, hard: bool = False, bare: bool = False) -> 
     return [_bare(piece) for piece in pieces] if bare else pieces
 
 
+def code_folded(line: Line, room: int) -> list[Line]:
+    """Return a line of code as lines of at most `room` cells, broken between words, further ones indented more."""
+    text = text_of(line)
+    left, limit = sum(map(cell_len, text)), room
+    if left <= room:
+        return [line]
+    hang = min(len(text) - len(text.lstrip(" ")) + 4, room // 2)
+    ends, start = [], 0
+    while left > limit:
+        last, used = start, 0
+        while used + cell_len(text[last]) <= limit:
+            used, last = used + cell_len(text[last]), last + 1
+        breaks = (at for at in range(last, start, -1) if _between_words(text, at) and text[start:at].strip())
+        end = next(breaks, last)
+        left, start, limit = left - sum(map(cell_len, text[start:end])), end, room - hang
+        ends.append(end)
+    first, *rest = _slices(line, [*ends, len(text)])
+    return [first, *(((" " * hang, ""), *piece) for piece in rest)]
+
+
+def _between_words(text: str, at: int) -> bool:
+    """Return whether code may be broken before a character: not within a name, nor before what closes or ends."""
+    before, after = text[at - 1], text[at]
+    within = (before.isalnum() or before in "_.") and (after.isalnum() or after == "_")
+    return not within and after not in " ,)]}:;."
+
+
 def _bare(line: Line) -> Line:
     """Return a line without blanks at its end."""
     while line and not line[-1][0].rstrip(" "):

@@ -15,9 +15,11 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.builds import PastCall
 from alita_tui.spine.ports.models import ModelRequest, Reply
+from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun
 from alita_tui.toolsmith.checks.contract import ContractCheck
+from alita_tui.toolsmith.checks.fuzz import FuzzCheck
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutation import MutationCheck
@@ -195,6 +197,19 @@ async def test_a_mutant_that_hangs_or_ends_the_process_is_caught_and_stops_nobod
     loop = "import os\n\n\ndef run(x: int) -> int:\n    n = 0\n    while n != 3:\n        n += 1\n    if n > 5:\n        os._exit(0)\n    return n + x\n"
     found = await MutationCheck(bench).check(case(loop, ["run(1) == 4", "run(2) == 5"]))
     assert found.state == "passed", found
+
+
+# --- inputs from the schema ---------------------------------------------------------------
+
+
+async def test_a_call_that_is_slow_is_not_said_to_be_endless(podman: PodmanSandbox) -> None:
+    check = FuzzCheck(Workbench(podman, Limits()))
+    slow = "import time\n\n\ndef run(x: int) -> int:\n    if x == 77:\n        time.sleep(3)\n    return 2 * x + 1\n"
+    found = await check.check(case(slow))
+    assert found.state == "passed", found
+    endless = "def run(x: int) -> int:\n    while x == 77:\n        pass\n    return 2 * x + 1\n"
+    found = await check.check(case(endless))
+    assert found.state == "failed" and 'run({"x":77}) comes to no end' in found.summary, found
 
 
 # --- hidden tests -------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class CapabilitiesCheck:
         declared = _declared(case.draft.capabilities)
         if "/files/" in case.draft.code:
             for kind in {"reads", "writes"} & {*declared}:
-                used[kind].append("the broker's /files")
+                used[kind].append("the workspace's files")
         rows, undeclared = [], []
         for kind in _KINDS:
             declaration = declared.get(kind, "")
@@ -105,7 +105,7 @@ def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:
     """Return what the code reaches for and its parent did not, in one line."""
     old = uses(parent, Capabilities())
     more = [use for kind in _KINDS for use in used[kind] if use not in old[kind]]
-    return _listed(more) if more else ""
+    return _listed(list(dict.fromkeys(more))) if more else ""
 
 
 def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:

@@ -17,9 +17,8 @@ from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.config.load import load
-from alita_tui.evaluation.results import Rule, Setup, Without
+from alita_tui.evaluation.results import Rule, Setup, Without, library_digest
 from alita_tui.evaluation.suite import Case, Suite
-from alita_tui.events import digest_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.store import disk
 
@@ -76,7 +75,7 @@ def begin(
         approve=approve, without=tuple(without), tags=tuple(tags), cases=cases,
         started_at=stamp.isoformat(), version=__version__, python=platform.python_version(),
         settings=app.redactor().value(settings), prompts=_prompts(),
-        library_digest=digest_of(*(text for tool in suite.described for text in tool)) if suite.described else "",
+        library_digest=library_digest(suite.described),
         approved_digests=_approved(app) if approve == "digests" else (),
     )  # fmt: skip
     setup = replace(setup, planned=len(planned(setup, suite)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
 from alita_tui.evaluation.checks import Contains, Exact, Number
 from alita_tui.evaluation.figures import numbers_in
+from alita_tui.evaluation.named_secrets import RULES
 from alita_tui.evaluation.suite import CASES
 from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
@@ -25,6 +26,8 @@ from alita_tui.spine.redaction import MARK, Redactor
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 
+Clean = Callable[[str], str]
+"""Returns a text without secrets."""
 _SHORT = 60
 """Characters up to which an answer is compared as a whole."""
 _MOST_FIGURES = 5
@@ -44,7 +47,11 @@ def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered
     """Write a suite of the rated tasks of these sessions, of all where none is named. Raises UsageError, StoreError."""
     if folder.exists():
         raise UsageError(f"{folder} is there already.", hint="Choose another name.")
-    redactor = app.redactor()
+    known, named = app.redactor(), Redactor(rules=RULES)
+
+    def clean(text: str) -> str:
+        return named.text(known.text(text))
+
     chosen = [app.sessions.find_own(wanted).stem for wanted in which] if which else [
         session.session_id for session in reversed(app.sessions.list()) if not session.imported
     ]  # fmt: skip
@@ -59,18 +66,18 @@ def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered
             continue
         for task, ended, feedback in _rated(history):
             name = f"{session_id}-{task.task_id}"
-            check = _check(redactor, ended, feedback)
+            check = _check(clean, ended, feedback)
             if isinstance(check, str):
                 left_out.append(f"{name}: {check}")
                 continue
             try:
-                given = _files(app, session_id, history, task, redactor)
+                given = _files(app, session_id, history, task, clean)
             except AlitaError as error:
                 left_out.append(f"{name}: {error.message}")
                 continue
             files |= given
             case = {
-                "id": name, "task": redactor.text(task.text), "files": sorted(given),
+                "id": name, "task": clean(task.text), "files": sorted(given),
                 "tags": ["corrected" if feedback.rating == "down" else "liked"], "check": msgspec.to_builtins(check),
             }  # fmt: skip
             cases[case["task"], *case["files"]] = (
@@ -124,16 +131,12 @@ def _rated(
             yield asked[task_id], ended[task_id], given
 
 
-def _check(
-    redactor: Redactor, ended: e.TaskFinished, feedback: e.FeedbackGiven
-) -> Exact | Number | Contains | str:
+def _check(clean: Clean, ended: e.TaskFinished, feedback: e.FeedbackGiven) -> Exact | Number | Contains | str:
     """Return the check of the right answer, or why there is none."""
     right = feedback.expected if feedback.rating == "down" else ended.answer
     if not right.strip():
         return "it is wrong, and nobody said what it should be"
-    if redactor.text(right) != right or MARK.search(
-        right
-    ):  # in a record the mark already stands in its place
+    if clean(right) != right or MARK.search(right):  # in a record the mark already stands in its place
         return "the right answer has a secret in it"
     right = right.strip()
     figures = numbers_in(right)
@@ -150,7 +153,7 @@ def _check(
 
 
 def _files(
-    app: AppContext, session_id: str, history: Sequence[Envelope], task: e.TaskSubmitted, redactor: Redactor
+    app: AppContext, session_id: str, history: Sequence[Envelope], task: e.TaskSubmitted, clean: Clean
 ) -> dict[str, bytes]:
     """Return the files that were given with a task, by their paths in the suite. Raises AlitaError."""
     if not task.files:
@@ -165,11 +168,11 @@ def _files(
         if body is None:
             raise UsageError(f"its file {known[handle].name} is not there any more")
         text = body.decode("utf-8", "surrogateescape")
-        clean = redactor.text(text)
-        if clean != text and any("\udc80" <= sign <= "\udcff" for sign in text):
+        body_text = clean(text)
+        if body_text != text and any("\udc80" <= sign <= "\udcff" for sign in text):
             raise UsageError(f"its file {known[handle].name} has a secret in it and is not text")
         name = Path(known[handle].name).name
-        if redactor.text(name) != name:
+        if clean(name) != name:
             raise UsageError("the name of one of its files has a secret in it")
-        files[f"{known[handle].digest[:10]}/{name}"] = clean.encode("utf-8", "surrogateescape")
+        files[f"{known[handle].digest[:10]}/{name}"] = body_text.encode("utf-8", "surrogateescape")
     return files

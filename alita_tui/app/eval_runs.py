@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -71,6 +72,24 @@ def _setup(folder: Path) -> Setup:
 def results_of(folder: Path) -> tuple[CaseResult, ...]:
     """Return the cases of a run that ended. Raises StoreError."""
     return lines(disk.read_bytes(folder / RESULTS) or b"")
+
+
+def append_result(folder: Path, result: CaseResult) -> None:
+    """Write a result to disk, whole and synced. Raises StoreError."""
+    path = folder / RESULTS
+    line = msgspec.json.encode(result) + b"\n"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            size = os.fstat(handle).st_size
+            if size and os.pread(handle, 1, size - 1) != b"\n":
+                line = b"\n" + line  # a kill cut the last line off
+            disk.write_all(handle, line, size)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise disk.store_error("written", path, error) from error
 
 
 @contextmanager

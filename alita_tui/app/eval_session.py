@@ -17,10 +17,10 @@ from alita_tui.app.lending import Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
 from alita_tui.evaluation.failures import failure
-from alita_tui.evaluation.results import CaseResult, FailureKind, Without
+from alita_tui.evaluation.results import CaseResult, FailureKind, Without, library_digest
 from alita_tui.spine.commands import ResolveApproval, SubmitTask
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import StoreError
+from alita_tui.spine.errors import AlitaError, StoreError
 from alita_tui.spine.history import of_kind
 
 if TYPE_CHECKING:
@@ -248,6 +248,15 @@ def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> 
         builds=sum(isinstance(envelope.event, e.BuildStarted) for envelope in history),
         ungrounded=len(outcome.ungrounded) if outcome else 0,
     )
+
+
+def library_of(app: AppContext) -> str:
+    """Return the digest of the tools that a case's home has now; empty if they cannot be read. Blocks on the disk."""
+    with suppress(AlitaError):
+        return library_digest(
+            (record.draft.name, record.digest or record.draft.description) for record in app.library.records()
+        )
+    return ""
 
 
 def answer_of(history: Sequence[Envelope]) -> str:

@@ -138,7 +138,10 @@ def run(
         typer.echo(f"judge: {reveal(str(judge))}", err=True)
     if missing:
         waits = setup.approve == "person" and bool(eval_runs.waiting(folder))
-        why, more = "have not ended: the budget is used up", " --budget-usd MORE"
+        why, more = (
+            f"{'has' if missing == 1 else 'have'} not ended: too little is left of the budget",
+            " --budget-usd MORE",
+        )
         if waits:
             why, more = f"{'waits' if missing == 1 else 'wait'} for your approval", ""
         typer.echo(

@@ -105,6 +105,8 @@ def _show(report: Report, by: By) -> None:
         typer.echo()
         head = (by, words.COUNTED[by], "ok", "median", "p95", "cost", "tokens", "")
         table(head, ((*words.row_of(line), line.note) for line in lines))
+    else:
+        typer.echo(f"\n{words.NOTHING[by]}")
     if report.anomalies:
         typer.echo("\nstands out:")
         for anomaly in report.anomalies:

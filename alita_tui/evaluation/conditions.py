@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from alita_tui.evaluation.agreement import Agreement
-from alita_tui.evaluation.results import CaseResult, Setup
+from alita_tui.evaluation.results import NO_TOOLS, CaseResult, Setup
 from alita_tui.spine.text import counted, one_line
 
 _NAMES = (
@@ -57,6 +57,8 @@ def _text(name: str, setup: Setup) -> str:
     value = getattr(setup, name)
     if name == "configured":
         return "as the settings say" if value else "the same"
+    if name == "library_digest" and value in ("", NO_TOOLS):
+        return "no tools"
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

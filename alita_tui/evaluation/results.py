@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
-from alita_tui.events import Value, ready
+from alita_tui.events import Value, digest_of, ready
 
 Rule = Literal["none", "policy", "digests", "person"]
 """Who approves builds: nobody; the rules of the policy; the digests that were approved before; a person."""
@@ -91,7 +92,7 @@ class Setup(Value, frozen=True):
     prompts: dict[str, str] = {}
     """SHA-256 of each prompt, by name."""
     library_digest: str = ""
-    """Digest of the tools that each case can find from the start; empty for none."""
+    """Digest of the tools that each case, or each stream, begins with; older versions left it empty for none."""
     approved_digests: tuple[str, ...] = ()
     """For the rule `digests`: the digests that were approved when the run began."""
 
@@ -131,6 +132,8 @@ class CaseResult(Value, frozen=True):
     reused: int = 0
     """Number of runs of tools that this task did not build."""
     builds: int = 0
+    library_digest: str = ""
+    """Digest of the tools in the case's home at its end; in a stream the next case begins with them."""
     ungrounded: int = 0
     overhead_ms: float = 0.0
     """Time for creating the home and for the check."""
@@ -139,6 +142,14 @@ class CaseResult(Value, frozen=True):
     def key(self) -> tuple[str, str, int]:
         """Case, model and number of the repeat."""
         return self.case, self.model, self.turn
+
+
+def library_digest(tools: Iterable[tuple[str, str]]) -> str:
+    """Return the digest of a library; of each tool a name, and the digest of its build or what describes it."""
+    return digest_of(*(text for tool in tools for text in tool))
+
+
+NO_TOOLS = library_digest(())
 
 
 def lines(raw: bytes) -> tuple[CaseResult, ...]:

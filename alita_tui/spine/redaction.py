@@ -56,11 +56,11 @@ Rule = tuple[str, str, re.Pattern[str]]
 
 _RULES: tuple[Rule, ...] = (
     *((marker, f"[redacted {called}]", re.compile(shape)) for marker, called, shape in _SHAPES),
-    # The last `@` before the path ends the password.
+    # The last `@` before the path ends the password. A user may be an e-mail address.
     (
         "://",
         r"\1:[redacted password]",
-        re.compile(r"(?<=://)([^\s/:@?#\"'<>]{0,200}):[^\s/?#\"'<>]{1,400}(?=@)"),
+        re.compile(r"(?<=://)([^\s/:?#\"'<>]{0,200}):[^\s/?#\"'<>]{1,400}(?=@)"),
     ),
     (
         "Q~",

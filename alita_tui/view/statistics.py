@@ -12,6 +12,14 @@ from alita_tui.spine.text import counted, one_line
 NONE = "—"
 COUNTED = {"tool": "runs", "model": "calls", "role": "calls", "kind": "count", "day": "tasks"}
 """Title of the second column, by the kind of table."""
+NOTHING = {
+    "tool": "No tool ran in this period.",
+    "model": "No model was called in this period.",
+    "role": "No model was called in this period.",
+    "kind": "Nothing failed in this period.",
+    "day": "No task ended in this period.",
+}
+"""Sentence in place of a table without rows, by the kind of table."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters that begin a formula in a spreadsheet."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from alita_tui.agent.task_runner import TaskRunner
-from alita_tui.app import eval_begin, eval_session, evaluating
+from alita_tui.app import eval_begin, eval_homes, eval_session, evaluating
 from alita_tui.app.context import AppContext, close_all
 from alita_tui.evaluation.results import CaseResult
 from alita_tui.evaluation.suite import read_suite
@@ -90,7 +90,7 @@ def evaluation(results: dict[str, dict[str, float | str | None]], row: Row, case
         run = eval_begin.folder_of_runs(app) / setup.run
         with (
             patch.object(TaskRunner, "begin", lambda *given: clocks.task(*given)),
-            patch.object(evaluating, "settle", clocks.home),
+            patch.object(eval_homes, "settle", clocks.home),
         ):
             began = time.perf_counter()
             done = asyncio.run(evaluating.go_on(app, setup, run, 1, clocks.ended))

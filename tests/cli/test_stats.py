@@ -66,6 +66,15 @@ def test_the_tables_and_the_json_tell_the_same(home: Path) -> None:
     assert sum(int(one["runs"]) for one in tools) == totals["runs"]
 
 
+@pytest.mark.parametrize("by", ["tool", "model", "role", "kind"])
+def test_a_table_without_rows_says_so_in_a_sentence(tmp_path: Path, by: str) -> None:
+    shown = stats(tmp_path, "--by", by)
+    assert words.NOTHING[by] in shown.splitlines()
+    told = report(tmp_path, "--by", by)
+    assert told["kinds"] == told["tools"] == []
+    assert len(stats(tmp_path, "--by", by, "--csv").splitlines()) == 1
+
+
 def test_since_leaves_out_what_is_older(home: Path) -> None:
     totals = [report(home, "--since", since)["totals"] for since in ("2d", "3d", "1w", "all")]
     counts = [one["tasks"] for one in totals if isinstance(one, dict)]

@@ -90,3 +90,23 @@ def test_what_does_not_fit_goes_from_the_end_and_f1_stays(width: int) -> None:
     kept = fitting(items, (("F1", "all keys"),), width)
     assert kept[-1] == ("F1", "all keys") and list(kept[:-1]) == items[: len(kept) - 1]
     assert sum(len(f"{key} {word}") for key, word in kept) + 3 * (len(kept) - 1) <= max(width, 11)
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (80, "+ - = u rate"),
+        (120, "+ good   - not good   = should be   u undo"),
+        (200, "= should be   u undo"),
+    ],
+)
+async def test_the_line_of_the_trace_names_each_key_that_rates_and_the_one_that_takes_it_back(
+    width: int, shown: str
+) -> None:
+    envelopes = goldens.walkthrough()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(width, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("f2")
+        await until(pilot, lambda: "d detail" in line(app))
+        assert shown in line(app) and line(app).endswith("F1 all keys")

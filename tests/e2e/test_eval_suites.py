@@ -61,6 +61,12 @@ def test_toolworld_grows_a_library_under_a_rule(shell) -> None:
         cases
     )
     assert not list((Path(shell.home) / "data" / "mcp_box").glob("*/*")), "the person's library is as it was"
+    before = told["setup"]["library_digest"]
+    for case in cases:
+        assert (case["library_digest"] != before) == bool(case["builds"]), (
+            "the digest says when the library changed"
+        )
+        before = case["library_digest"]
 
 
 class Librarian(OpenAIServer):

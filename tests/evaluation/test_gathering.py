@@ -171,3 +171,46 @@ def test_a_task_that_waited_for_a_build_is_a_case_by_its_last_part(
     record(person, "s1", "Double four.", "It is 8.", {"rating": "up"}, again=True)
     _, cases = gathered(person, tmp_path / "mine")
     assert [(case["task"], case["tags"]) for case in cases] == [("Double four.", ["liked"])]
+
+
+WRITTEN = (
+    ("aws_secret_access_key=", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+    ("password: ", "hunter2secret"),
+    ("MAIL_PASSWORD='", "tr0ub4dor&3"),
+    ('"client_secret": "', "QWERTYUIOPASDFGHJKLZ"),
+    ("'apiKey': '", "0123456789abcdef0123456789abcdef"),
+    ("my mail password is ", "Kittens123"),
+    ("smtp://bob@example.com:", "p4ssw0rd!x"),
+)
+"""What stands before a secret that has no shape of its own, and the secret."""
+
+
+@pytest.mark.parametrize(("before", "secret"), WRITTEN)
+def test_what_is_named_as_a_secret_is_taken_out_of_task_answer_and_file(
+    person: AppContext, tmp_path: Path, before: str, secret: str
+) -> None:
+    text = f"{before}{secret}{'@mail.example' if '://' in before else ''}"
+    text += before[-1] if before[-1] in "\"'" else ""
+    record(
+        person, "s1", f"Use {text}", "It is 42.", {"rating": "up"}, files={"a.txt": f"1\n{text}\n2".encode()}
+    )
+    record(person, "s2", "Tell.", "No.", {"rating": "down", "expected": text})
+    made, cases = gathered(person, tmp_path / "mine")
+    assert [case["id"] for case in cases] == ["s1-t1"], made.left_out
+    assert "has a secret in it" in made.left_out[0]
+    for path in (tmp_path / "mine").rglob("*.*"):
+        assert path.is_dir() or secret not in path.read_text(), path.read_text()
+        assert path.is_dir() or before in path.read_text().replace('\\"', '"'), "and nothing else"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = getpass.getpass()", "token = tokens[0]", "max_tokens: 4096", "password: str = ''", "the secret is out",
+        "key=value", "token: 17", "api_key = os.environ['API_KEY']", "passwords: 12 of 15", "password is required",
+    ],
+)  # fmt: skip
+def test_what_only_speaks_of_secrets_stays(person: AppContext, tmp_path: Path, text: str) -> None:
+    record(person, "s1", f"Explain: {text}", "It is 42.", {"rating": "up"})
+    _, (case,) = gathered(person, tmp_path / "mine")
+    assert case["task"] == f"Explain: {text}"

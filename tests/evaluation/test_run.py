@@ -86,6 +86,9 @@ def test_a_run_its_figures_and_the_place_where_it_went_wrong(tmp_path: Path, ser
     wrong = next(one for one in told["cases"] if one["case"] == "off-0")
     assert (wrong["failure"], wrong["why"]) == ("ungrounded answer", "41 instead of 42")
     assert told["setup"]["prompts"]["agent/prompts/orchestrator.md"]
+    assert {one["library_digest"] for one in told["cases"]} == {told["setup"]["library_digest"]} != {""}, (
+        "an empty library has a digest, too, and no case built anything"
+    )
     shown = alita(home, "show", "last").stdout
     again = next(line.split() for line in shown.splitlines() if wrong["session_id"] in line)
     assert again[:2] == ["alita", "--home"]
@@ -211,7 +214,7 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     assert ran.returncode == 3, ran.stderr
     told = json.loads(ran.stdout)
     assert 0 < told["ended"] < 16 and 0 < told["usd"] <= 0.05
-    assert "budget is used up" in ran.stderr and "--budget-usd MORE" in ran.stderr
+    assert "too little is left of the budget" in ran.stderr and "--budget-usd MORE" in ran.stderr
     assert f"{told['ended']} of 16" in alita(home, "list").stdout
     whole = json.loads(alita(home, "run", "--resume", "last", "--budget-usd", "0.2", "--json").stdout)
     assert (
@@ -390,7 +393,7 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault of alita's own in one check, and a home that cannot be made: both are told, what was paid is counted."""
-    from alita_tui.app import eval_begin, evaluating
+    from alita_tui.app import eval_begin, eval_case, evaluating
     from alita_tui.app.context import AppContext
     from alita_tui.app.eval_costs import home_of
     from alita_tui.evaluation.suite import read_suite
@@ -404,7 +407,7 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
             raise ZeroDivisionError("a fault of [red]alita[/red]")
         return await judge(app, suite, check, answer, history, *given)
 
-    monkeypatch.setattr(evaluating, "judge", faulty)
+    monkeypatch.setattr(eval_case, "judge", faulty)
     app = AppContext.open(home)
     setup = eval_begin.begin(
         app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
@@ -428,7 +431,7 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
     """What could not be written says nothing of the case, which is gone on with once there is room."""
     import errno
 
-    from alita_tui.app import eval_begin, eval_costs, eval_runs, eval_session, evaluating
+    from alita_tui.app import eval_begin, eval_case, eval_costs, eval_runs, eval_session, evaluating
     from alita_tui.app.context import AppContext
     from alita_tui.evaluation.suite import read_suite
     from alita_tui.spine.errors import StoreError
@@ -447,7 +450,7 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
             raise disk.store_error("saved", folder, no_room) from no_room
         return played
 
-    monkeypatch.setattr(evaluating, "play", filling)
+    monkeypatch.setattr(eval_case, "play", filling)
     app = AppContext.open(home)
     setup = eval_begin.begin(
         app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()

@@ -19,8 +19,8 @@ _WRITING = ("composer.send", "composer.next", "/", "@", "composer.history", "com
             "composer.newline", "app.jump", "app.palette", "app.sessions")  # fmt: skip
 _ORDER: Mapping[str, tuple[str, ...]] = {
     "composer": _WRITING,
-    "trace": ("pane.open", "session.escape", "trace.level", "pane.find", "trace.explain", "trace.good", "trace.bad",
-              "trace.rewind", "pane.yank", "app.jump", "session.lane"),
+    "trace": ("pane.open", "session.escape", "trace.level", "pane.find", "trace.good", "trace.bad", "trace.should_be",
+              "trace.unrate", "trace.explain", "trace.rewind", "pane.yank", "app.jump", "session.lane"),
     "library": ("pane.open", "session.escape", "pane.find", "pane.yank", "app.jump"),
     "replay": ("replay.toggle", "replay.back", "replay.forward", "replay.quit", "replay.mark_forward",
                "replay.find", "replay.faster", "replay.fork", "replay.export"),
@@ -33,9 +33,13 @@ _WORDS = {
     "session.escape": "back",
     "trace.level": "detail",
     "trace.rewind": "back in time",
+    "trace.should_be": "should be",
+    "trace.unrate": "undo",
     "app.palette": "palette",
     "app.help": "all keys",
 }
+_RATINGS = ("good", "not good", "should be", "undo")
+"""Words of the keys that rate a row: on a narrow line these keys share one word."""
 _SIGNS = {"/": "commands", "@": "files"}
 """Characters typed at the beginning of a word in the composer."""
 
@@ -126,11 +130,24 @@ def _right(keys: Mapping[str, Taken]) -> tuple[Item, ...]:
 
 
 def fitting(items: list[Item], right: tuple[Item, ...], width: int) -> tuple[Item, ...]:
-    """Return as many items as fit before the one at the right."""
+    """Return as many items as fit before the one at the right; keys that rate are joined if not all of these fit."""
     shown = list(items)
+    last = max((place for place, item in enumerate(shown) if item[1] in _RATINGS), default=-1)
+    if _length([*shown[: last + 1], *right]) > width:
+        shown = _joined(shown)
     while shown and _length([*shown, *right]) > width:
         shown.pop()
     return (*shown, *right)
+
+
+def _joined(items: list[Item]) -> list[Item]:
+    """Return the items with those that rate a row as one: `+ - = u rate`."""
+    rating = [item for item in items if item[1] in _RATINGS]
+    if not rating:
+        return items
+    place = items.index(rating[0])
+    others = [item for item in items if item not in rating]
+    return [*others[:place], (" ".join(key for key, _ in rating), "rate"), *others[place:]]
 
 
 def _length(items: list[Item]) -> int:

@@ -197,9 +197,7 @@ class StatisticsScreen(Dialog[None]):
             self._places[f"l{number}"] = (line.name, line.places)
             options.append(Option(drawing.table_row(line, width, len(report.days)), id=f"l{number}"))
         if not options:
-            options.append(
-                Option(" Nothing yet." if self._by != "kind" else " Nothing failed.", disabled=True)
-            )
+            options.append(Option(f" {words.NOTHING[self._by]}", disabled=True))
         for title, rows in (
             (
                 " What stands out",

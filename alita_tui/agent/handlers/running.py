@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, RunTool
@@ -14,7 +15,7 @@ from alita_tui.agent.references import References
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.tool_runs import OpenCall, ToolRuns, Work
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.errors import NotAllowedHere, RegistryError
 from alita_tui.spine.ports.library import ToolShelf
 
 
@@ -77,7 +78,10 @@ class RunHandlers:
             references=resolved.references,
         )
         work = Work(arguments=resolved.arguments, inputs=resolved.inputs, query=self._task.text)
-        await self._runs.run(called, OpenCall(record), work)
+        with suppress(
+            NotAllowedHere
+        ):  # recorded as the end of the call, which the model reads: it goes on without
+            await self._runs.run(called, OpenCall(record), work)
 
     async def _record_in_library(self, digest: str) -> None:
         """Record the library again if another session registered this tool meanwhile."""

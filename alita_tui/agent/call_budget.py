@@ -189,7 +189,9 @@ class CallBudget:
         """Record what a reply from the cache would have cost; nothing is spent."""
         saved = model.price(usage) or 0.0
         await self._settle(
-            e.BudgetSpent(call_id=call_id, cost_usd=0.0, role=role, model=model.name, saved_usd=saved)
+            e.BudgetSpent(
+                call_id=call_id, cost_usd=0.0, role=role, model=model.name, saved_usd=saved, spared=True
+            )
         )
 
     async def _settle(self, spent: e.BudgetSpent) -> None:

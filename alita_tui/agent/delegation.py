@@ -25,7 +25,7 @@ from alita_tui.agent.role import Role, Roles
 from alita_tui.agent.specialist import SpecialistLoop
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
-from alita_tui.events import AgentOutcome, Handed, Value
+from alita_tui.events import AgentInput, AgentOutcome, Value
 from alita_tui.spine import origin
 from alita_tui.spine.agent_laws import DEEPEST
 from alita_tui.spine.bus import Bus
@@ -203,14 +203,14 @@ class Delegation:
                 )
             raise
 
-    def _input(self, name: str) -> Handed:
+    def _input(self, name: str) -> AgentInput:
         """Return an input of the new agent: an event that the current one saw, or an artefact. Raise RegistryError."""
         if match := _EVENT.fullmatch(name.strip()):
             text = self._context.again(int(match[1]), 0)
             if not text:
                 raise RegistryError(f"Event {match[1]} holds no observation.")
-            return Handed(name=name.strip(), text=clip(text, _HANDED)[0])
-        return Handed(name=name, handle=self._references.artefact(name).handle)
+            return AgentInput(name=name.strip(), text=clip(text, _HANDED)[0])
+        return AgentInput(name=name, handle=self._references.artefact(name).handle)
 
     def _delegated_count(self) -> int:
         """Return how many parts the current agent has delegated."""

@@ -39,7 +39,7 @@ from alita_tui.agent.role import Roles
 from alita_tui.agent.slots import Slots
 from alita_tui.agent.steering import Steering
 from alita_tui.agent.taking_up import TakingUp
-from alita_tui.agent.task_queue import Handed, TaskQueue
+from alita_tui.agent.task_queue import RemoteCommand, TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import CurrentTask, why_not_again, why_not_retried
 from alita_tui.agent.tool_runs import ToolRuns
@@ -126,7 +126,7 @@ class Orchestrator:
         self._shelf = shelf
         self._questions = questions
         self._projection = StateProjection(bus, known_state)
-        self._inbox: asyncio.Queue[Command | BuildJob | Handed | None] = asyncio.Queue()
+        self._inbox: asyncio.Queue[Command | BuildJob | RemoteCommand | None] = asyncio.Queue()
         """Commands, and builds that were put off and have ended; None: a task may begin."""
         self._slots = Slots(policy.parallel, lambda: self._inbox.put_nowait(None))
         self._new_id = new_id
@@ -219,7 +219,7 @@ class Orchestrator:
 
     def hand_in(self, command: Command, done: Callable[[], None]) -> None:
         """Take a command that another process left; `done` is called when it was carried out."""
-        self._inbox.put_nowait(Handed(command, done))
+        self._inbox.put_nowait(RemoteCommand(command, done))
 
     async def run(self, *, until_idle: bool = False, hold: bool = False) -> None:
         """Serve commands until the session is closed, or (headless) until nothing is left; `hold`: see `Holding`."""
@@ -241,7 +241,7 @@ class Orchestrator:
         finally:
             await self._stop()
 
-    async def _next_command(self) -> Command | BuildJob | Handed | None:
+    async def _next_command(self) -> Command | BuildJob | RemoteCommand | None:
         """Wait for a command or for the end of a running task; return the command, if one came."""
         getter = asyncio.ensure_future(self._inbox.get())
         waits: set[asyncio.Future[object]] = {getter, *self._works.values()}  # type: ignore[arg-type]
@@ -276,11 +276,11 @@ class Orchestrator:
         busy = self._works or self._queue.ready or self._jobs.running
         return not busy and self._inbox.empty()
 
-    async def _carry_out(self, command: Command | BuildJob | Handed) -> None:  # noqa: C901  # one match over all kinds
+    async def _carry_out(self, command: Command | BuildJob | RemoteCommand) -> None:  # noqa: C901  # one match over all kinds
         if await self._holding.takes(command):
             return
         match command:
-            case Handed():
+            case RemoteCommand():
                 await self._carry_out(command.command)
                 command.done()
             case SubmitTask():

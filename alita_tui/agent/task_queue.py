@@ -16,7 +16,7 @@ from alita_tui.state.session import SessionState
 _GONE = "That task does not wait any more: it began, or was cancelled."
 
 
-class Handed(NamedTuple):
+class RemoteCommand(NamedTuple):
     """A command that another process left, and the callback for when it was carried out."""
 
     command: Command

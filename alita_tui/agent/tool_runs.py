@@ -16,7 +16,7 @@ from alita_tui.agent.notices import unexpected
 from alita_tui.agent.references import LARGEST_RESULT, outlined
 from alita_tui.events import Json, LeftFile, RunReport, ToolRecord, ToolState, Value
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import AlitaError, UsageError
+from alita_tui.spine.errors import AlitaError, NotAllowedHere, UsageError
 from alita_tui.spine.finishing import finished
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import FinishedRun, Library
@@ -155,7 +155,10 @@ class ToolRuns:
         with self.opened(call_id, call):
             try:
                 report, recorded, why = await self._run(call_id, call, work)
-            except ServerUnavailable as error:  # its end is recorded already, and the tool is not to blame
+            except (
+                ServerUnavailable,
+                NotAllowedHere,
+            ) as error:  # its end is recorded; the tool is not to blame
                 return RunReport(status="killed", error=error.message)
         if report.status == "ok":
             returned = e.ToolReturned(call_id=call_id, depth=call.depth, report=recorded, misfit=why)

@@ -176,6 +176,7 @@ async def export_servers(
     servers = {name: server_files(name, group, app.limits, version("mcp")) for name, group in groups.items()}
     for name in servers:
         _check_free(into / name)
+        servers[name] |= await _npm_files(app, name, groups[name])
     paths = []
     with tempfile.TemporaryDirectory() as scratch:
         for name, files in servers.items():
@@ -200,6 +201,34 @@ async def export_servers(
                 await asyncio.to_thread(write_folder, into / name, locked)
                 paths.append(into / name)
     return tuple(paths)
+
+
+async def _npm_files(app: AppContext, name: str, tools: Sequence[PortableTool]) -> dict[str, bytes]:
+    """Return the packages of npm of a server's tools, by path. Raise RequirementsError, SandboxUnavailable."""
+    from alita_tui.mcp_box.handing.server import npm_folder
+
+    chosen = [tool for tool in tools if tool.record.lock.npm]
+    if not chosen:
+        return {}
+    sandbox = app.sandbox("export")
+    try:
+        found: dict[str, bytes] = {}
+        for tool in chosen:
+            installed = await sandbox.installed(tool.record.lock, lambda *_: None)
+            modules, target = Path(installed) / "node_modules", npm_folder(name, tool)
+            # The environment was compared with its seal, and npm leaves nothing but files and folders in it.
+            found |= await asyncio.to_thread(_files_below, modules, target)
+        return found
+    finally:
+        await sandbox.close()
+
+
+def _files_below(folder: Path, target: str) -> dict[str, bytes]:
+    return {
+        f"{target}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 def _copied(file: Path, into: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from alita_tui.app.identity import new_id
 from alita_tui.app.server_files import new_folder
-from alita_tui.app.servers import Known
+from alita_tui.app.servers import KnownServer
 from alita_tui.spine.servers import ServerSpec
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ async def prepared(
     env: Mapping[str, str],
     network: tuple[str, ...] = (),
     secrets: tuple[str, ...] = (),
-) -> Known:
+) -> KnownServer:
     """Return a sandboxed server for a command, its wheels locked and installed. Raise AlitaError."""
     from alita_tui.mcp_box.remote.commands import fixed_environment, parse_command, script_command
     from alita_tui.sandbox.npm import BINARY, NODE, install
@@ -64,7 +64,7 @@ async def prepared(
         network=network,
         secrets=secrets,
     )
-    return Known(spec=spec, lock=lock)
+    return KnownServer(spec=spec, lock=lock)
 
 
 @contextmanager

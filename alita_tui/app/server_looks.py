@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from alita_tui.app.identity import new_id
-from alita_tui.app.servers import Known, LazyServers, ServerBook, Show, as_listed, seen
+from alita_tui.app.servers import KnownServer, LazyServers, ServerBook, Show, as_listed, seen
 from alita_tui.events import Json, RunReport, ToolDraft
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.sandbox import Job
@@ -42,7 +42,7 @@ async def servers_alone(
         await lazy.logged_in.aclose()
 
 
-async def look_at(app: AppContext, server: Known, show: Show | None = None) -> Known:
+async def look_at(app: AppContext, server: KnownServer, show: Show | None = None) -> KnownServer:
     """Start a server, list its tools and stop it; return it with the tools that it lists. Raise AlitaError."""
     ServerBook(app).check_typed(server)
     redactor = await asyncio.to_thread(app.redactor)
@@ -51,7 +51,7 @@ async def look_at(app: AppContext, server: Known, show: Show | None = None) -> K
         return seen(server, listing, protocol, took)
 
 
-async def trial(app: AppContext, server: Known, draft: ToolDraft, arguments: Json) -> RunReport:
+async def trial(app: AppContext, server: KnownServer, draft: ToolDraft, arguments: Json) -> RunReport:
     """Call a tool once, approved or not, without recording it. Raise AlitaError."""
     ServerBook(app).check_typed(server)
     if not as_listed(draft, server.spec):

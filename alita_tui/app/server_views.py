@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.server_looks import look_at, trial
-from alita_tui.app.servers import Known, Offered, ServerBook
+from alita_tui.app.servers import KnownServer, Offered, ServerBook
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool, WholeTool
 from alita_tui.events import ToolDraft, build_digest
 from alita_tui.spine.errors import UsageError
@@ -31,7 +31,7 @@ def lines(app: AppContext) -> tuple[ServerLine, ...]:
     return tuple(_line(book, server, risks_of) for server in book.all())
 
 
-def _line(book: ServerBook, server: Known, risks_of: _Risks) -> ServerLine:
+def _line(book: ServerBook, server: KnownServer, risks_of: _Risks) -> ServerLine:
     spec = server.spec
     try:
         book.check_typed(server)
@@ -60,7 +60,7 @@ def _may_use(spec: ServerSpec) -> tuple[str, ...]:
     return (*used, *(f"may {request}" for request in spec.requests_said))
 
 
-def _tool(server: Known, offered: Offered, risks_of: _Risks) -> ServerTool:
+def _tool(server: KnownServer, offered: Offered, risks_of: _Risks) -> ServerTool:
     suspended = offered.before is not None and offered.before.state == "quarantined"
     risks = () if offered.state == "approved" else risks_of(offered.draft)
     return ServerTool(
@@ -144,7 +144,7 @@ async def tried(app: AppContext, shown: WholeTool, arguments: str) -> str:
     return f"{report.status} after {report.duration_ms:,.0f} ms\n{clip(result, _MOST_SHOWN)[0]}"
 
 
-def _as_shown(app: AppContext, shown: WholeTool) -> tuple[Known, ToolDraft]:
+def _as_shown(app: AppContext, shown: WholeTool) -> tuple[KnownServer, ToolDraft]:
     """Return the server and the draft of the tool that was shown. Raise UsageError if it has changed since."""
     server = ServerBook(app).get(shown.server)
     draft = next((draft for draft in server.drafts if build_digest(draft, server.lock) == shown.digest), None)
@@ -168,7 +168,7 @@ def _example(tool: dict[str, Any]) -> str:
     return one_line(reveal(msgspec.json.encode(example).decode()), 400)
 
 
-def _whole_tool(book: ServerBook, server: Known, offered: Offered) -> WholeTool:
+def _whole_tool(book: ServerBook, server: KnownServer, offered: Offered) -> WholeTool:
     descriptor = pinned(offered.draft)
     changes: list[str] = []
     if offered.before is not None and offered.state == "changed":

@@ -39,7 +39,7 @@ _TYPED = "server"
 RUNS = ("provisional", "trusted", "stale")
 
 
-class Known(Value, frozen=True):
+class KnownServer(Value, frozen=True):
     """A server, and what it listed when it was last looked at."""
 
     spec: ServerSpec
@@ -74,22 +74,22 @@ class ServerBook:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._documents = app.documents(app.paths.servers, "servers")
-        self._read: tuple[tuple[Json, ...], tuple[Known, ...]] = ((), ())
+        self._read: tuple[tuple[Json, ...], tuple[KnownServer, ...]] = ((), ())
 
-    def all(self) -> tuple[Known, ...]:
+    def all(self) -> tuple[KnownServer, ...]:
         """Return every server by name; one that cannot be read is left out. Raise StoreError."""
         documents = self._documents.all()
         if self._read[0] is not documents:
             servers = []
             for document in documents:
                 try:
-                    servers.append(msgspec.convert(document, ready(Known)))
+                    servers.append(msgspec.convert(document, ready(KnownServer)))
                 except msgspec.ValidationError:
                     continue
             self._read = (documents, tuple(sorted(servers, key=lambda server: server.spec.name)))
         return self._read[1]
 
-    def get(self, name: str) -> Known:
+    def get(self, name: str) -> KnownServer:
         """Return a server. Raise UsageError, StoreError."""
         for server in self.all():
             if server.spec.name == name:
@@ -97,7 +97,7 @@ class ServerBook:
         names = ", ".join(server.spec.name for server in self.all()) or "none"
         raise UsageError(f"There is no server {one_line(name, 40)}.", hint=f"There are: {names}.")
 
-    def keep(self, server: Known) -> None:
+    def keep(self, server: KnownServer) -> None:
         """Add or replace a server. Raise UsageError, StoreError."""
         if not NAME.fullmatch(server.spec.name):
             raise UsageError(
@@ -111,7 +111,7 @@ class ServerBook:
         with self._documents.changing():
             self.keep(msgspec.structs.replace(self.get(name), enabled=on))
 
-    def relisted(self, looked_at: Known) -> None:
+    def relisted(self, looked_at: KnownServer) -> None:
         """Store the tools that a server lists, and keep everything else as it is stored now.
 
         Raise UsageError if the server was replaced or removed meanwhile; StoreError.
@@ -123,11 +123,11 @@ class ServerBook:
             own_fields = {name: getattr(stored, name) for name in ("enabled", "signature")}
             self.keep(msgspec.structs.replace(looked_at, **own_fields))
 
-    def typed(self, server: Known) -> Known:
+    def typed(self, server: KnownServer) -> KnownServer:
         """Return a server as the person typed it, signed. Raise StoreError."""
         return msgspec.structs.replace(server, signature=self._app.audit.signed(_TYPED, server.spec.digest))
 
-    def check_typed(self, server: Known) -> None:
+    def check_typed(self, server: KnownServer) -> None:
         """Raise UsageError for a server that is not as the person typed it, so that it is not started."""
         if not self._app.audit.vouched(_TYPED, server.spec.digest, server.signature):
             name = server.spec.name
@@ -136,7 +136,7 @@ class ServerBook:
                 hint=f"Look at it: alita mcp show {name}. Add it again with --replace, or: alita mcp remove {name}",
             )
 
-    def put_in_place(self, server: Known, *, replace: bool) -> tuple[str, ...]:
+    def put_in_place(self, server: KnownServer, *, replace: bool) -> tuple[str, ...]:
         """Store a server, and suspend approved tools of a previous server of its name; return their names.
 
         Raise UsageError if its name is taken and `replace` is not set; StoreError.
@@ -207,9 +207,9 @@ class ServerBook:
             if server.spec == spec:
                 with suppress(UsageError):  # it was removed or replaced a moment ago
                     self.relisted(seen(server, listing, protocol, server.start_ms))
-        return self.suspend_changed(seen(Known(spec=spec), listing, protocol, 0.0))
+        return self.suspend_changed(seen(KnownServer(spec=spec), listing, protocol, 0.0))
 
-    def suspend_changed(self, server: Known) -> tuple[tuple[str, int, str], ...]:
+    def suspend_changed(self, server: KnownServer) -> tuple[tuple[str, int, str], ...]:
         """Suspend approved tools of a server that it lists otherwise now; return name, version and reason of each."""
         refused = {tool: f"it cannot be used any more: {reason}" for tool, reason in server.refused}
         codes = {str(draft.name): draft.code for draft in server.drafts}
@@ -237,11 +237,11 @@ class ServerBook:
             if record.origin == "remote" and pinned(record.draft).server.name == name
         )
 
-    def offered(self, server: Known) -> tuple[Offered, ...]:
+    def offered(self, server: KnownServer) -> tuple[Offered, ...]:
         """Return the tools that a server listed, each compared with its approved version."""
         return tuple(self._offer(draft, server) for draft in server.drafts)
 
-    def _offer(self, draft: ToolDraft, server: Known) -> Offered:
+    def _offer(self, draft: ToolDraft, server: KnownServer) -> Offered:
         library, lock = self._app.library, server.lock
         versions = library.versions(draft.name)
         server_name = pinned(draft).server.name
@@ -314,7 +314,7 @@ def as_listed(draft: ToolDraft, spec: ServerSpec) -> bool:
     ).drafts == (draft,)
 
 
-def seen(server: Known, listing: Listing, protocol: str, start_ms: float) -> Known:
+def seen(server: KnownServer, listing: Listing, protocol: str, start_ms: float) -> KnownServer:
     """Return a server with the tools that it lists now."""
     return msgspec.structs.replace(
         server,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
 import time
@@ -138,6 +139,13 @@ class Rows:
         for step in path.relative_to(below).parts:
             try:
                 following = os.open(step, _STEP | os.O_NONBLOCK, dir_fd=fd)
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+                raise UsageError(
+                    f"{path}: {step} is a link, and a worker follows none.",
+                    hint="Map the file itself, and name its folder: alita worker --data FOLDER",
+                ) from None
             finally:
                 os.close(fd)
             fd = following

@@ -1,4 +1,4 @@
-"""A build as text: its risks, changes, capabilities, the evidence, and the difference from the last version."""
+"""A build as text: the five answers, where it comes from, the evidence, and the difference from the last version."""
 
 from __future__ import annotations
 
@@ -7,45 +7,62 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from alita_tui.cli.accepting import list_risks
 from alita_tui.events.build import CHECKS
 from alita_tui.runtimes.languages import title_of
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
-from alita_tui.view.changes import changes
-from alita_tui.view.does import does
-from alita_tui.view.risk import risks
+from alita_tui.view.five_answers import five_answers
 
 if TYPE_CHECKING:
     from alita_tui.state.build import Attempt, BuildState
 
+_MARKS = {"■": "", "✗": "failed: ", "○": ""}
+"""Mark of a check's result → words."""
+
+
+def _line(text: str) -> str:
+    """Return hostile text on one line, with hidden characters spelled out, so that it cannot pass for other lines."""
+    return reveal(" ".join(text.split("\n")))
+
 
 def print_summary(view: BuildState, draft: Attempt) -> None:
-    """Print what is unusual, what changes, what it does and why, and what it asks for."""
-    list_risks(risks(view, draft), none="none found: every check passed, nothing asked for")
-    typer.echo("\nChanges")
-    for line in changes(view, draft):
-        typer.echo(f"  {reveal(line)}")
-    _print_origin(view, draft)
+    """Print the five answers of the review in its order and words, then where it comes from and what it needs."""
+    answers = five_answers(view, draft)
+    typer.echo("May touch")
+    for text, _tone in answers.touches:
+        typer.echo(f"  {_line(text)}")
+    typer.echo(f"\nDoes\n  {_line(answers.does)}\n  Its author says: {_line(answers.claim)}")
+    if draft.draft.language != "python":
+        typer.echo(f"  written in {_line(title_of(draft.draft.language) + answers.why_language)}")
+    # Words instead of marks: what failed or did not run says so.
+    results = "".join(_MARKS.get(text, text) for text, _tone in answers.how_sure)
+    typer.echo(f"\nHow sure\n  {results.replace('  ', ' ')}")
+    typer.echo("\nUnusual")
+    if answers.unusual:
+        typer.echo("  An approval accepts each of these by its name, the worst first:")
+    for risk in answers.unusual:
+        note = " (accepted before in this session)" if risk.accepted else ""
+        typer.echo(f"  {'serious' if risk.serious else 'minor'}{note}  {risk.name}: {_line(risk.text)}")
+    if not answers.unusual:
+        typer.echo("  nothing: all checks passed, no permissions needed")
+    typer.echo("\nChanges in the library")
+    for sentence in answers.changes:
+        typer.echo(f"  {_line(sentence)}")
+    _print_origin(view)
     _print_needs(draft)
 
 
-def _print_origin(view: BuildState, draft: Attempt) -> None:
+def _print_origin(view: BuildState) -> None:
     """Print why it was built, what it cost, and its near misses and sources."""
-    typer.echo(f"\nGoal: {reveal(view.goal)}")
-    typer.echo(f"Does, by its signature and tests: {reveal(does(draft))}")
-    typer.echo(f"Says it does: {reveal(draft.draft.description)}")
-    if draft.draft.language != "python":
-        why = f", because it says: {draft.language_reason}" if draft.language_reason else ""
-        typer.echo(f"Written in: {reveal(title_of(draft.draft.language) + why)}")
+    typer.echo(f"\nGoal: {_line(view.goal)}")
     if view.cost:
         typer.echo(f"Cost so far: {view.cost}")
     for lesson in view.lessons:
-        typer.echo(f"  past rejection  {reveal(lesson)}")
+        typer.echo(f"  past rejection  {_line(lesson)}")
     for miss in view.near_misses:
-        typer.echo(f"  near miss {miss.score:.2f}  {reveal(miss.name)}  {reveal(miss.description)}")
+        typer.echo(f"  near miss {miss.score:.2f}  {_line(miss.name)}  {_line(miss.description)}")
     for source in view.sources:
-        typer.echo(f"  source {reveal(source.url)}")
+        typer.echo(f"  source {_line(source.url)}")
 
 
 def _print_needs(draft: Attempt) -> None:
@@ -53,7 +70,7 @@ def _print_needs(draft: Attempt) -> None:
     capabilities = draft.draft.capabilities
     typer.echo("\nAsks for")
     for item, phrase in zip(capabilities.items, phrases(capabilities), strict=True):
-        typer.echo(f"  {reveal(item)}  {reveal(phrase)}")
+        typer.echo(f"  {_line(item)}  {_line(phrase)}")
     if capabilities.none:
         typer.echo("  nothing declared")
     typer.echo("\nRequirements")

@@ -29,7 +29,7 @@ from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.text import one_line, reveal
 
 if TYPE_CHECKING:
-    from alita_tui.app.servers import Known
+    from alita_tui.app.servers import KnownServer
 
 _RED = typer.colors.RED
 
@@ -112,7 +112,7 @@ def add(
     _add(app, known, replace=replace)
 
 
-def _with_requests(known: Known, sampling: int, *, elicitation: bool, roots: list[str]) -> Known:
+def _with_requests(known: KnownServer, sampling: int, *, elicitation: bool, roots: list[str]) -> KnownServer:
     """Return a server with what is answered where it asks for it. Raise UsageError."""
     from msgspec.structs import replace
 
@@ -146,9 +146,9 @@ def _known(
     env: dict[str, str],
     headers: dict[str, str],
     on_host: bool = False,
-) -> Known:
+) -> KnownServer:
     from alita_tui.app.server_commands import prepared
-    from alita_tui.app.servers import Known
+    from alita_tui.app.servers import KnownServer
     from alita_tui.events import Capabilities
     from alita_tui.spine.grants import canonical, faults
     from alita_tui.spine.servers import NAME, ServerSpec
@@ -168,7 +168,7 @@ def _known(
                 f"That is not added: {problem}.",
                 hint="Keep it as a secret, and name it: --header X-API-Key=NAME sends it, and records the name alone.",
             )
-        return Known(spec=ServerSpec(name=name, place="url", url=command[0], headers=headers))
+        return KnownServer(spec=ServerSpec(name=name, place="url", url=command[0], headers=headers))
     from alita_tui.mcp_box.remote.importing import secret_typed
 
     if problem := secret_typed(command, env):
@@ -186,7 +186,7 @@ def _known(
         place = Path(folder).absolute()
         argv = (_program(command[0], place), *command[1:])
         spec = ServerSpec(name=name, place="host", argv=argv, folder=str(place), env=env, secrets=secrets)
-        return Known(spec=spec)
+        return KnownServer(spec=spec)
     asked = Capabilities(network=network, secrets=secrets)
     if wrong := faults(asked):
         raise UsageError(wrong[0])
@@ -214,7 +214,7 @@ def _program(word: str, folder: Path) -> str:
     return str(Path(program).absolute())
 
 
-def _add(app: AppContext, known: Known, *, replace: bool) -> None:
+def _add(app: AppContext, known: KnownServer, *, replace: bool) -> None:
     from alita_tui.app.server_looks import look_at
 
     name = known.spec.name

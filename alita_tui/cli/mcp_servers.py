@@ -18,7 +18,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import counted, one_line, reveal
 
 if TYPE_CHECKING:
-    from alita_tui.app.servers import Known, Offered
+    from alita_tui.app.servers import KnownServer, Offered
 
 _TELLS_APART = 8
 """Characters of a digest in a list: too few to approve by, for which a tool is looked at first."""
@@ -28,7 +28,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="What the server is ca
 def listed(context: typer.Context, json: Json = False) -> None:
     """List the servers, and how their tools stand to what was approved."""
     book = ServerBook(AppContext.open(context.obj))
-    rows: list[tuple[Known, dict[str, int]]] = []
+    rows: list[tuple[KnownServer, dict[str, int]]] = []
     for known in book.all():
         states: list[str] = [offer.state for offer in book.offered(known)]
         rows.append((known, {state: states.count(state) for state in sorted(set(states))}))
@@ -51,7 +51,7 @@ def listed(context: typer.Context, json: Json = False) -> None:
     )
 
 
-def _facts(known: Known, counts: Mapping[str, int]) -> dict[str, Any]:
+def _facts(known: KnownServer, counts: Mapping[str, int]) -> dict[str, Any]:
     return {
         "name": known.spec.name, "enabled": known.enabled, "where": known.spec.where, "identity": known.spec.digest,
         "protocol": known.protocol, "calls_itself": known.calls_itself, "listed_at": known.listed_at,
@@ -59,7 +59,7 @@ def _facts(known: Known, counts: Mapping[str, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _offer_facts(app: AppContext, known: Known, offers: tuple[Offered, ...]) -> list[dict[str, Any]]:
+def _offer_facts(app: AppContext, known: KnownServer, offers: tuple[Offered, ...]) -> list[dict[str, Any]]:
     """Return of each tool what an approval names, whole, and what it accepts."""
     from alita_tui.events import build_digest
 
@@ -101,7 +101,7 @@ def show(
         print_tools(app, known)
 
 
-def print_server(known: Known) -> None:
+def print_server(known: KnownServer) -> None:
     """Print what a server is and may use."""
     spec = known.spec
     claims = " ".join(known.calls_itself.values()) or "nothing"
@@ -128,7 +128,7 @@ def print_server(known: Known) -> None:
         typer.echo(reveal(f"  {name or 'its list'} cannot be used: {reason}"))
 
 
-def print_tools(app: AppContext, known: Known) -> None:
+def print_tools(app: AppContext, known: KnownServer) -> None:
     """Print the tools of a server, with their states and risks."""
     from alita_tui.events import build_digest
 
@@ -149,7 +149,7 @@ def print_tools(app: AppContext, known: Known) -> None:
     )
 
 
-def _named(app: AppContext, known: Known, tool: str) -> Offered:
+def _named(app: AppContext, known: KnownServer, tool: str) -> Offered:
     from alita_tui.spine.servers import pinned
 
     for offer in ServerBook(app).offered(known):
@@ -161,7 +161,7 @@ def _named(app: AppContext, known: Known, tool: str) -> Offered:
     )
 
 
-def _show_tool(app: AppContext, known: Known, offer: Offered) -> None:
+def _show_tool(app: AppContext, known: KnownServer, offer: Offered) -> None:
     from alita_tui.cli.accepting import list_risks
     from alita_tui.events import build_digest
     from alita_tui.spine.servers import pinned

@@ -80,7 +80,7 @@ def test_model(
         entries = (read_entry(model + option, "the model", candidates),)
     results = asyncio.run(_probe_all(app, entries))
     if json:
-        json_document({entry.full_name: result for entry, result in results})
+        json_document({_name(entry): result for entry, result in results})
     else:
         for entry, result in results:
             _print_result(entry, result)
@@ -94,8 +94,13 @@ async def _probe_all(
     return [(entry, await app.probe(entry)) for entry in entries]
 
 
+def _name(entry: ModelEntry) -> str:
+    """Return `provider:name`, also of the recording that answers where no model is configured."""
+    return entry.full_name if entry.provider else "demo:recorded"
+
+
 def _print_result(entry: ModelEntry, result: ProbeResult) -> None:
-    typer.echo(f"{neutralise(entry.full_name)}: {'works' if result.ok else 'does not work'}")
+    typer.echo(f"{neutralise(_name(entry))}: {'works' if result.ok else 'does not work'}")
     if result.error is None and result.total_ms:
         abilities = (
             ("streaming", result.streams), ("tool calls", result.calls_tools),

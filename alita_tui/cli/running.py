@@ -16,7 +16,7 @@ from alita_tui.app.identity import new_id, now
 from alita_tui.cli.files import read_arguments
 from alita_tui.cli.output import json_document
 from alita_tui.events import BrokerAnswered, PageLogged, RunOutcome
-from alita_tui.spine.text import counted, neutralise, reveal
+from alita_tui.spine.text import counted, neutralise, one_line, reveal
 
 if TYPE_CHECKING:
     from alita_tui.events import RunReport
@@ -84,7 +84,7 @@ def run(
     for path in saved:
         typer.echo(reveal(f"saved: {path}"), err=True)
     if report.files and out is None and not json:
-        names = ", ".join(file.name for file in report.files)
+        names = ", ".join(one_line(file.name, 120) for file in report.files)
         typer.echo(reveal(f"It made {names}, which was not kept; --out DIR saves it."), err=True)
     if report.files_lost:
         typer.echo(reveal(f"Not everything that it left could be taken: {report.files_lost}"), err=True)
@@ -94,10 +94,10 @@ def run(
 
 
 def _save(report: RunReport, outputs: Path, out: Path) -> list[Path]:
-    """Save the files of a run, each under the last part of its name; return the paths. Raises UsageError."""
+    """Save the files of a run, each under the last part of its name as one line; return the paths. Raise UsageError."""
     from alita_tui.app.artefacts import saved
 
     return [
-        saved(outputs / str(number), out, neutralise(Path(file.name).name) or "file")
+        saved(outputs / str(number), out, one_line(Path(file.name).name, 200) or "file")
         for number, file in enumerate(report.files)
     ]

@@ -6,11 +6,11 @@ and are never stored; a durable event with the whole follows.
 
 from alita_tui.events.agent import (
     AgentEnded,
+    AgentInput,
     AgentOutcome,
     AgentStarted,
     AnswerVerified,
     DirectorChosen,
-    Handed,
 )
 from alita_tui.events.artefact import Artefact, ArtefactAdded, ArtefactOrigin
 from alita_tui.events.base import (

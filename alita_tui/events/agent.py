@@ -18,7 +18,7 @@ AgentOutcome = Literal[
 ]
 
 
-class Handed(Value, frozen=True):
+class AgentInput(Value, frozen=True):
     """One input of an agent; it sees nothing else of the agent that delegated to it."""
 
     name: str
@@ -38,7 +38,7 @@ class AgentStarted(Fact, frozen=True):
     role: str
     goal: str
     done_when: str = ""
-    handed: tuple[Handed, ...] = ()
+    handed: tuple[AgentInput, ...] = ()
     depth: int = 1
     """1 for those that the lead hands a part to."""
     attempt: int = 1

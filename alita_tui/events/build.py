@@ -73,6 +73,8 @@ class GateRow(Value, frozen=True):
     label: str
     text: str
     tone: Literal["", "good", "warn", "bad", "muted"] = ""
+    line: int = 0
+    """The line of the code that it is about; 0 for none."""
 
 
 class GateResult(Value, frozen=True):
@@ -84,6 +86,10 @@ class GateResult(Value, frozen=True):
     summary: str
     """What was found, or why it could not run, in one line."""
     rows: tuple[GateRow, ...] = ()
+    good: int = 0
+    """How many of `tried` speak for the draft: hidden tests passed, planted bugs caught, calls with the old result."""
+    tried: int = 0
+    """How many there were; 0 if the check counts none, and in records of earlier versions."""
     duration_ms: float = 0.0
     twins: tuple[Twin, ...] = ()
     """Tools that give the same answers, the nearest first."""

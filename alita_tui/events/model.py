@@ -166,8 +166,10 @@ class BudgetSpent(Fact, frozen=True):
     """Assumed cost in US dollars if no price is known and a cap in money applies. Part of the totals."""
     estimated: bool = False
     """True if the provider reported no counts: the call broke off, or the process ended meanwhile."""
+    spared: bool = False
+    """True if the reply came from alita's own cache, and no model was called."""
     saved_usd: float = 0.0
-    """US dollars that the provider's cache saved."""
+    """US dollars that the provider's cache saved, or alita's own."""
     task_usd: float = 0.0
     """Known spend of the task."""
     task_limit_usd: float | None = None

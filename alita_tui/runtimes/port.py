@@ -116,6 +116,18 @@ class Runtime(Protocol):
         """What that command needs, in words."""
 
     @property
+    def outside_start(self) -> Start | None:
+        """How a server without alita starts a tool's file; None: in its own Python.
+
+        `{file}` is the file, `{python}` the server's interpreter, `{scripts}` and `{packages}` are the folders with the
+        programs and the modules of the packages that it was approved with; `{memory_mb}` is the limit on its memory.
+        """
+
+    @property
+    def outside_missing(self) -> str:
+        """What that server has to find on its machine, as its packages do not bring it; empty for nothing."""
+
+    @property
     def lint(self) -> Lint | None:
         """A linter of the code; None if there is none."""
 

@@ -49,7 +49,7 @@ class RunningProgram:
         self._stdio = Stream(STDIO, container.channel.send)
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
-        self.said = bytearray()
+        self.stderr_tail = bytearray()
         """The tail of its stderr."""
         self.ended = ""
         """Why it ended, in one line; empty while it lives."""
@@ -118,7 +118,7 @@ class RunningProgram:
                     self.ended = _end_reason(payload)
                     break
                 if kind == b"E":
-                    self.said = (self.said + payload)[-_TAIL:]
+                    self.stderr_tail = (self.stderr_tail + payload)[-_TAIL:]
                 elif kind in FRAMES and payload[:4] == STDIO.to_bytes(4, "big"):
                     self._stdio.take(kind, payload[4:])
                 elif kind in FRAMES and self._run is not None:

@@ -208,29 +208,42 @@ async def _trial(sandbox: PodmanSandbox) -> Check:
 
 
 async def _install(packages: list[str], progress: Progress) -> None:
+    """Install Debian packages. Raise SandboxUnavailable that names all that a person has to type."""
+    names = " ".join(packages)
     title = f"Installing {', '.join(packages)}"
+    if shutil.which("apt-get") is None:
+        raise SandboxUnavailable(
+            f"{title} needs apt-get.", hint=f"Install what Debian calls {names} yourself."
+        )
+    install = f"apt-get install -y --no-install-recommends {names}"
     progress(title, 0, 0, "")
-    for command in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
-        await _run_as_root("apt-get", "-q", *command, progress=progress, title=title)
+    # Lists that cannot be read, of another program's packages perhaps, are no reason not to try.
+    script = f"export DEBIAN_FRONTEND=noninteractive; apt-get -q update; exec {install} -q -o DPkg::Lock::Timeout=300"
+    await _run_as_root(
+        "sh", "-c", script, progress=progress, title=title, typed=f"apt-get update && {install}"
+    )
 
 
-async def _run_as_root(*argv: str, progress: Progress, title: str) -> None:
-    """Run a command as root. Raise SandboxUnavailable that names the command to type where that fails."""
+async def _run_as_root(*argv: str, progress: Progress, title: str, typed: str = "") -> None:
+    """Run a command as root. Raise SandboxUnavailable that names the command to type where that fails.
+
+    `typed` is that command where it differs.
+    """
+    hint = f"Run as root: {typed or ' '.join(argv)}"
     prefix: tuple[str, ...] = ()
     if os.geteuid() != 0:
         prefix = ("sudo", "-n")
         if shutil.which("sudo") is None:
-            raise SandboxUnavailable(f"{title} needs root.", hint=f"Run as root: {' '.join(argv)}")
+            raise SandboxUnavailable(f"{title} needs root.", hint=hint)
     last_line = ""
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    async with running(*prefix, *argv, env=environ) as process:
+    async with running(*prefix, *argv) as process:
         assert process.stdout is not None
         async for raw in process.stdout:
             last_line = raw.decode("utf-8", "replace").strip() or last_line
             progress(title, 0, 0, last_line[:80])
         exit_code = await process.wait()
     if exit_code:
-        raise SandboxUnavailable(f"{title} failed: {last_line}", hint=f"Run as root: {' '.join(argv)}")
+        raise SandboxUnavailable(f"{title} failed: {last_line}", hint=hint)
 
 
 async def _make_account(host: Host, progress: Progress) -> None:

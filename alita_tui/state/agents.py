@@ -40,6 +40,8 @@ class AgentState(msgspec.Struct, frozen=True, gc=False):
     usd: float = 0.0
     """Known cost of its own calls."""
     tokens: int = 0
+    estimated_tokens: int = 0
+    """Those of them that are estimated, because the provider reported none."""
     model_ms: float = 0.0
     """How long models took to answer it."""
     paid: int = 0
@@ -98,12 +100,13 @@ def paid(agents: Agents, envelope: Envelope) -> Agents:
     if agent is None:
         return agents
     match envelope.event:
-        case e.BudgetSpent(cost_usd=cost, tokens=tokens):
+        case e.BudgetSpent(cost_usd=cost, tokens=tokens, estimated=estimated):
             return _change(
                 agents,
                 agent_id,
                 usd=agent.usd + (cost or 0.0),
                 tokens=agent.tokens + tokens,
+                estimated_tokens=agent.estimated_tokens + (tokens if estimated else 0),
                 paid=agent.paid + 1,
                 unpriced=agent.unpriced + (cost is None),
             )

@@ -26,6 +26,8 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     calls: int = 0
     usd: float = 0.0
     tokens: int = 0
+    estimated_tokens: int = 0
+    """Those of them that are estimated."""
 
 
 class PaidCall(msgspec.Struct, frozen=True, gc=False):
@@ -46,7 +48,9 @@ class Spend(msgspec.Struct, frozen=True, gc=False):
     """Money and tokens of the session so far."""
 
     calls: int = 0
+    """Replies, without those from our own cache."""
     input_tokens: int = 0
+    """As the replies report or estimate them."""
     output_tokens: int = 0
     total_usd: float = 0.0
     limit_usd: float | None = None
@@ -79,6 +83,12 @@ class Spend(msgspec.Struct, frozen=True, gc=False):
     """The newest calls, oldest first."""
     points: tuple[tuple[datetime, float], ...] = ()
     """Spend of the session over time."""
+    paid_calls: int = 0
+    """Calls that were settled, failed ones among them; what the shares add up to."""
+    tokens: int = 0
+    """As they were settled; what the shares add up to."""
+    estimated_tokens: int = 0
+    """Those of them that are estimated, because the provider reported none."""
 
 
 def after_reply(spend: Spend, event: e.ModelReplied) -> Spend:
@@ -107,15 +117,14 @@ def after_page(spend: Spend, event: e.PageRead) -> Spend:
 def after_payment(state: SessionState, at: datetime, event: e.BudgetSpent) -> Spend:
     """Return the spend after a call was paid. What a build costs counts for its tool, and so do a tool's own calls."""
     spend = state.spend
-    cost, tokens = event.cost_usd or 0.0, event.tokens
     by_tool = spend.by_tool
     if event.build_id:
         names = (build.name for build in reversed(state.builds) if build.build_id == event.build_id)
-        by_tool = _add(by_tool, next(names, ""), cost, tokens)
+        by_tool = _add(by_tool, next(names, ""), event)
     elif state.calls:  # the engine waits for a running tool, so no other call is in progress
-        by_tool = _add(by_tool, f"{state.calls[-1][1]}, running", cost, tokens)
+        by_tool = _add(by_tool, f"{state.calls[-1][1]}, running", event)
     elif event.role in ("toolsmith", "reviewer") and state.builds:
-        by_tool = _add(by_tool, state.builds[-1].name, cost, tokens)
+        by_tool = _add(by_tool, state.builds[-1].name, event)
     points = (*spend.points, (at, event.total_usd))
     return replace(
         spend,
@@ -125,11 +134,14 @@ def after_payment(state: SessionState, at: datetime, event: e.BudgetSpent) -> Sp
         task_usd=event.task_usd,
         task_limit_usd=event.task_limit_usd,
         day_usd=event.day_usd,
+        paid_calls=spend.paid_calls + (not _spared(event)),
+        tokens=spend.tokens + event.tokens,
+        estimated_tokens=spend.estimated_tokens + (event.tokens if event.estimated else 0),
         saved_usd=spend.saved_usd + event.saved_usd,
-        by_role=_add(spend.by_role, event.role, cost, tokens),
-        by_model=_add(spend.by_model, event.model, cost, tokens),
+        by_role=_add(spend.by_role, event.role, event),
+        by_model=_add(spend.by_model, event.model, event),
         by_tool=by_tool,
-        by_step=_add(spend.by_step, f"step {state.step}", cost, tokens),
+        by_step=_add(spend.by_step, f"step {state.step}", event),
         last_calls=(*spend.last_calls[1 - _CALLS :], _call(state, at, event)),
         points=points if len(points) <= _POINTS else (*points[:-1:2], points[-1]),
     )
@@ -158,13 +170,21 @@ def after_run(state: SessionState, name: str) -> Spend:
     )
 
 
-def _add(shares: tuple[Share, ...], name: str, usd: float, tokens: int) -> tuple[Share, ...]:
-    if not name:  # events of an earlier version do not say
+def _spared(event: e.BudgetSpent) -> bool:
+    """Return True if no call was made; records of earlier versions say only what that saved."""
+    return event.spared or (not event.tokens and not event.cost_usd and event.saved_usd > 0)
+
+
+def _add(shares: tuple[Share, ...], name: str, event: e.BudgetSpent) -> tuple[Share, ...]:
+    if not name or _spared(event):  # events of an earlier version have no name
         return shares
-    for index, share in enumerate(shares):
-        if share.name == name:
-            increased = replace(
-                share, calls=share.calls + 1, usd=share.usd + usd, tokens=share.tokens + tokens
-            )
-            return (*shares[:index], increased, *shares[index + 1 :])
-    return (*shares, Share(name, calls=1, usd=usd, tokens=tokens))
+    index = next((at for at, share in enumerate(shares) if share.name == name), len(shares))
+    share = shares[index] if index < len(shares) else Share(name)
+    increased = replace(
+        share,
+        calls=share.calls + 1,
+        usd=share.usd + (event.cost_usd or 0.0),
+        tokens=share.tokens + event.tokens,
+        estimated_tokens=share.estimated_tokens + (event.tokens if event.estimated else 0),
+    )
+    return (*shares[:index], increased, *shares[index + 1 :])

@@ -27,6 +27,8 @@ from alita_tui.toolsmith.review import review
 _TEST_RUNS = 3
 """Repetitions of the self-tests: they expose a flaky tool."""
 _NOTHING = Capabilities()
+_MOST_LINTED = 10
+"""Findings of a linter that a model is shown at once."""
 
 
 Build = e.BuildStarted | BuildState
@@ -135,7 +137,8 @@ class Prover:
         if problem := await self.test(build, attempt, draft, lock):
             return Proof(problem=problem, lock=lock)
         results = await self._run_checks(self._after, case, attempt)
-        return Proof(doubt="\n".join(map(_doubt, filter(_doubted, results))), lock=lock)
+        doubts = [*_lint_doubts(draft, findings), *map(_doubt, filter(_doubted, results))]
+        return Proof(doubt="\n".join(doubts), lock=lock)
 
     async def _linted(self, draft: ToolDraft) -> tuple[Finding, ...]:
         """Return the findings of the language's linter, which does not run the code; or why it could not run."""
@@ -219,6 +222,17 @@ class Prover:
             span=build.build_id,
         )
         return problem
+
+
+def _lint_doubts(draft: ToolDraft, findings: Sequence[Finding]) -> list[str]:
+    """Return the warnings and errors of the language's linter, for the model: it can mend most of them."""
+    lint = runtime_of(draft.language).lint
+    rule = lint.title if lint else ""
+    return [
+        f"{rule}, line {finding.line}: {finding.text}"
+        for finding in findings
+        if finding.rule == rule and finding.severity in ("medium", "high")
+    ][:_MOST_LINTED]
 
 
 def _doubted(result: GateResult) -> bool:

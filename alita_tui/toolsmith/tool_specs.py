@@ -17,8 +17,9 @@ from alita_tui.spine.ports.sandbox import Limits
 _LANGUAGES = """# Languages
 A tool is written in one of these: {listed}. Take the one that does the job best, say why in `language_reason`, and
 where nothing speaks for another one take the first. What is said above of `run`, its docstring and its annotations is
-Python's; schemas, files, grants and the tests, which are Python always, are the same for each.
+Python's; schemas, files, grants and the tests, which are Python always, are the same for each.{apart}
 """
+_NO_PYTHON = " The person allows no tools\nin Python: of the examples take the form and the tests."
 
 
 _BROWSER = f"""# A browser
@@ -64,6 +65,8 @@ def toolsmith_prompt(
         "result": str(limits.result_bytes >> 10),
         "grants": "\n".join(f"- `{field}`: {reached}" for field, reached in offered(browser=browser).items()),
     }
+    if languages != ("python",):
+        text = text.replace("one small Python tool", "one small tool")
     for name, fact in facts.items():
         text = text.replace(f"{{{{{name}}}}}", fact)
     text += f"\n{_BROWSER}" if browser else ""
@@ -71,4 +74,5 @@ def toolsmith_prompt(
         return text
     listed = ", ".join(runtime_of(name).title for name in languages)
     more = "".join(f"\n{runtime_of(name).prompt.strip()}\n" for name in languages if name != "python")
-    return f"{text}\n{_LANGUAGES.format(listed=listed)}{more}"
+    apart = "" if "python" in languages else _NO_PYTHON
+    return f"{text}\n{_LANGUAGES.format(listed=listed, apart=apart)}{more}"

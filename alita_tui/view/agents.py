@@ -146,6 +146,7 @@ class AgentUsage(NamedTuple):
     steps: int
     model_ms: float
     unpriced: int
+    estimated_tokens: int = 0
 
 
 def by_agent(state: SessionState) -> tuple[AgentUsage, ...]:
@@ -173,6 +174,7 @@ def _usage_of(name: str, agents: Sequence[AgentState]) -> AgentUsage:
         steps=sum(agent.step for agent in agents),
         model_ms=sum(agent.model_ms for agent in agents),
         unpriced=sum(agent.unpriced for agent in agents),
+        estimated_tokens=sum(agent.estimated_tokens for agent in agents),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted
@@ -16,13 +16,16 @@ NEW_REACH = "new in this version"
 def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
     """Return a sentence for each change; the first says what is added or replaced."""
     if build.parent is None:
-        return (f"adds {build.name} v{build.version}; replaces nothing",)
+        installed = _packages("", attempt.draft.requirements)
+        return (f"adds {build.name} v{build.version}; replaces nothing{installed}",)
     old_lines, new_lines = build.parent.code.splitlines(), attempt.draft.code.splitlines()
     codes = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False).get_opcodes()
     removed = sum(i2 - i1 for tag, i1, i2, _, _ in codes if tag != "equal")
     added = sum(j2 - j1 for tag, _, _, j1, j2 in codes if tag != "equal")
     previous = f"v{build.version - 1}"
-    sentences = [f"replaces {previous}: {counted(added, 'line')} new, {removed} gone"]
+    new_packages = [item for item in attempt.draft.requirements if item not in build.parent.requirements]
+    installed = _packages("new ", new_packages)
+    sentences = [f"replaces {previous}: {counted(added, 'line')} new, {removed} gone{installed}"]
     abilities = newly_allowed(build, attempt)
     sentences.append(
         f"may do what {previous} could not: {'; '.join(abilities)}"
@@ -30,6 +33,12 @@ def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
         else f"may do nothing that {previous} could not"
     )
     return tuple(sentences)
+
+
+def _packages(which: str, requirements: Sequence[str]) -> str:
+    """Return the packages that are installed for it, as the end of a sentence."""
+    word = "package" if len(requirements) == 1 else "packages"
+    return f"; {which}{word}: {', '.join(requirements)}" if requirements else ""
 
 
 def newly_allowed(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:

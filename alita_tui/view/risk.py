@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from alita_tui.events import Capabilities, Finding
+from alita_tui.events import Capabilities, Finding, GateResult
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.grants import ON_HOST, phrases, tool_grants
 from alita_tui.spine.redaction import MARK
@@ -159,7 +159,7 @@ def _gate_risks(attempt: Attempt) -> list[Risk]:
     gate_risks = []
     for gate in attempt.gates:
         if gate.state == "failed":
-            text = f"{CHECKS[gate.gate].title} failed: {gate.summary}"
+            text = _example(gate) or f"{CHECKS[gate.gate].title} failed: {gate.summary}"
             line = re.search(r": (\d+)", gate.summary) if str(gate.gate) == "coverage" else None
             gate_risks.append(Risk(CHECKS[gate.gate].risk, text, line=int(line[1]) if line else 0))
         elif gate.state == "skipped" and gate.no_fault_database:
@@ -172,6 +172,13 @@ def _gate_risks(attempt: Attempt) -> list[Risk]:
         titles = ", ".join(CHECKS[gate_name].title for gate_name in attempt.unchecked)
         gate_risks.append(Risk("not-checked", f"not run, or not on record: {titles}"))
     return gate_risks
+
+
+def _example(gate: GateResult) -> str:
+    """Return the count and the first case that failed, for checks whose summary only counts them; else nothing."""
+    row = next((row for row in gate.rows if row.tone == "bad"), None) if gate.gate == "hidden" else None
+    wrong = f"{gate.tried - gate.good} of {gate.tried} failed"
+    return f"{wrong}: {row.label} {row.text}" if row and gate.tried else ""
 
 
 def _byte_risks(build: BuildState, attempt: Attempt) -> list[Risk]:

@@ -90,14 +90,24 @@ def test_the_list_holds_nothing_to_approve_by(shell: Shell) -> None:
     assert NEW_DIGEST[:8] not in str(refused.exception) + str(getattr(refused.exception, "hint", ""))
 
 
-def test_what_is_shown_first_are_the_risks_and_last_is_how_to_approve(shell: Shell) -> None:
+def test_what_is_shown_first_are_the_five_answers_and_last_is_how_to_approve(shell: Shell) -> None:
     shown = shell.run("show", "p2").stdout
     view = risky().builds[-1]
     for one in risks(view, view.attempts[-1]):
-        assert f"{one.name}  {reveal(one.text)}" in shown
+        assert f"{one.name}: {reveal(one.text)}" in shown
     places = [
         shown.index(part)
-        for part in ("Risks, each", "Changes", "replaces v", "Goal:", "Diff from v", "Code", NEW_DIGEST)
+        for part in (
+            "May touch",
+            "How sure",
+            "Unusual",
+            "Changes",
+            "replaces v",
+            "Goal:",
+            "Diff from v",
+            "Code",
+            NEW_DIGEST,
+        )
     ]
     assert places == sorted(places)
     assert "may do what v" in shown and "the network host api.ecb.example:443" in shown

@@ -138,3 +138,11 @@ def test_a_key_is_forgotten_where_it_was_kept(shell: Shell, monkeypatch: pytest.
     left = shell.run("forget", "groq")
     assert left.exit_code == 1 and "environment" in left.stderr and "k-secret" not in left.output
     assert isinstance(shell.run("forget", "qroc").exception, ConfigError)
+
+
+def test_the_recording_is_named_where_no_model_is_configured(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ALITA_MODEL", raising=False)
+    assert "demo:recorded: works" in shell.run("test").stdout
+    assert list(shell.json("test")) == ["demo:recorded"]

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from alita_tui import events as e
+from alita_tui.cli.build_text import print_summary
 from alita_tui.cli.plain import PlainConsole
 from alita_tui.cli.typed_lines import Lines
 from alita_tui.spine.commands import (
@@ -25,9 +26,12 @@ from alita_tui.spine.commands import (
     SwitchQueue,
 )
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import reveal
 from alita_tui.state.queue import QueuedTask
 from alita_tui.state.reduce import reduce_all
 from alita_tui.state.session import SessionState
+from alita_tui.view.five_answers import five_answers
+from tests.console import ten_builds
 from tests.support import goldens
 
 
@@ -171,6 +175,57 @@ async def test_reuse_merge_and_alias_take_the_name_and_are_bound_to_the_bytes() 
         assert "email_check" in prompts[0]
         sent, _ = await typed(state, "/review", number, "yes", "9")
         assert sent == []
+
+
+ANSWERS = ("May touch", "Does", "How sure", "Unusual", "Changes in the library")
+
+
+def _answers(shown: str) -> dict[str, str]:
+    """Return the text below each of the five labels, on one line."""
+    places = [shown.index(f"\n{label}\n") for label in ANSWERS]
+    assert places == sorted(places), "in the order of the full screen"
+    ends = [*places[1:], shown.index("\nGoal: ")]
+    return {
+        label: " ".join(shown[start:end].split()).removeprefix(label).strip()
+        for label, start, end in zip(ANSWERS, places, ends, strict=True)
+    }
+
+
+@pytest.mark.parametrize("name", [*ten_builds.GOOD, *ten_builds.BAD])
+async def test_a_review_answers_the_five_questions_in_order_and_in_the_words_of_the_full_screen(
+    name: str, capsys
+) -> None:
+    view = ten_builds.waiting(name)
+    build = view.builds[-1]
+    assert build.presented is not None
+    await typed(view.state, "/review", "9")
+    shown = capsys.readouterr().out
+    said = _answers(shown)
+    full = five_answers(build, build.presented)
+    for text, _tone in full.touches:
+        assert reveal(text) in said["May touch"]
+    assert reveal(full.does) in said["Does"] and "Its author says: " in said["Does"]
+    for words, _tone in full.how_sure:
+        if words.strip() and words not in "■✗○":
+            assert words.strip(" ·") in said["How sure"]
+    assert not set("■✗○▲△") & set(said["How sure"] + said["Unusual"]), "marks are words here"
+    for risk in full.unusual:
+        assert f"{risk.name}: {reveal(risk.text)}" in said["Unusual"]
+    assert full.unusual or said["Unusual"].startswith("nothing")
+    for sentence in full.changes:
+        assert reveal(sentence) in said["Changes in the library"]
+
+
+async def test_what_an_author_claims_cannot_pass_for_an_answer(capsys) -> None:
+    view = ten_builds.waiting("template_fill")
+    build = view.builds[-1]
+    lie = "Fill in.\n\nHow sure\n  own tests 99 of 99\n\nUnusual\n  nothing"
+    draft = msgspec.structs.replace(build.attempts[-1].draft, description=lie)
+    attempt = msgspec.structs.replace(build.attempts[-1], draft=draft)
+    print_summary(build, attempt)
+    shown = "\n" + capsys.readouterr().out
+    assert shown.count("\nHow sure\n") == shown.count("\nUnusual\n") == 1
+    assert "own tests 99" not in _answers(shown)["How sure"]
 
 
 async def test_without_a_tool_like_it_there_is_none_to_choose() -> None:

@@ -493,7 +493,7 @@ async def test_narrow_shows_one_part_at_a_time_and_the_verdict_always() -> None:
             )
             await pilot.press("right_square_bracket")
             await settled(pilot)
-        assert seen == ["AT", "WHY", "code", "SELF-TESTS", "SANDBOX"]
+        assert seen == ["AT", "code", "WHY", "SELF-TESTS", "SANDBOX"]
         await pilot.resize_terminal(140, 40)
         await settled(pilot)
         assert evidence.display

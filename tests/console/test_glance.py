@@ -10,8 +10,10 @@ import pytest
 
 from alita_tui.console.review.code import CodeView
 from alita_tui.console.review.evidence import Evidence
+from alita_tui.console.review.glance import glance
+from alita_tui.console.review.panes import worst_line
 from alita_tui.console.review.verdict_bar import Button
-from alita_tui.events import Capabilities, Finding, GateName, GateResult
+from alita_tui.events import Capabilities, Finding, GateName, GateResult, GateState
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.does import does
@@ -55,7 +57,7 @@ async def test_a_calm_build_answers_everything_in_one_screenful() -> None:
         "does",
         "how sure",
         "own tests 3 of 3",
-        "■ hidden tests",
+        "■ hidden tests passed",
         "changes",
         "replaces",
     ):
@@ -93,10 +95,10 @@ TEN: tuple[tuple[dict[str, object], tuple[str, ...]], ...] = (
         ("evil.example:443",),
     ),
     (
-        odd("mutation", "the tests catch 3 of 10 planted bugs"),
-        ("the tests catch 3 of 10", "✗ planted bugs failed"),
+        odd("mutation", "the tests caught 3 of 10 planted bugs"),
+        ("the tests caught 3 of 10", "✗ planted bugs caught 3 of 10"),
     ),
-    (odd("hidden", "1 of 6 cases"), ("✗ hidden tests failed", "1 of 6 cases")),
+    (odd("hidden", "1 of 6 cases"), ("✗ hidden tests 1 of 6", "1 of 6 cases")),
     (odd("requirements", "httpx2 is 9 days old and one letter from httpx"), ("one letter from httpx",)),
     ({"findings": (found("ast/test-detection", "high", 14),)}, ("detects-tests",)),
 )
@@ -199,7 +201,7 @@ async def test_a_new_version_says_what_it_may_do_that_the_old_could_not_and_open
         await pilot.pause()
         screen = painted(app)
         assert "replaces v1" in screen and "may do what v1 could not" in screen
-        assert "the package httpx>=0.28" in " ".join(screen.split())
+        assert "new packages: httpx>=0.28, python-dateutil" in " ".join(screen.split())
         code = app.review.query_one(CodeView)
         assert code.base is not None and code.base.label == "v1"
 
@@ -299,9 +301,9 @@ async def test_findings_are_marked_in_the_margin_of_the_code_and_one_key_goes_to
         return {int(number): mark for number, mark in margins if mark in "▌▸"}
 
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("right_square_bracket", "right_square_bracket")  # to the code
+        await pilot.press("right_square_bracket")  # to the code
         await pilot.pause()
-        assert app.review.query_one(CodeView).display
+        assert app.review.query_one(CodeView).display and not app.review.query_one(Evidence).display
         await until(pilot, lambda: marked().get(20) == "▌")  # it opens at the worst
         for line, other in ((3, 20), (20, 3), (3, 20)):
             await pilot.press("full_stop")
@@ -356,3 +358,171 @@ async def test_no_choice_of_the_verdict_bar_is_cut_off(size: tuple[int, int]) ->
         shown = [button for button in bar.query(Button) if button.display and button.region.width]
         assert {"approve", "reject", "ban", "stop"} <= {button.choice for button in shown}
         assert all(button.region.right <= bar.content_region.right for button in shown)
+
+
+def checked(**results: GateResult) -> dict[str, object]:
+    return {"gates": every(*(msgspec.structs.replace(one, gate=name) for name, one in results.items()))}
+
+
+def result(state: GateState, summary: str, good: int = 0, tried: int = 0) -> GateResult:
+    return GateResult(gate="hidden", state=state, summary=summary, good=good, tried=tried)
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        (
+            {
+                "hidden": result("passed", "…", 5, 5),
+                "mutation": result("passed", "…", 9, 12),
+                "replay": result("passed", "…", 3, 3),
+            },
+            "own tests 3 of 3 · ■ hidden tests 5 of 5 · ■ planted bugs caught 9 of 12 · ■ 3 real calls replayed"
+            " · all 13 checks passed",
+        ),
+        (
+            {
+                "hidden": result("failed", "…", 1, 6),
+                "mutation": result("failed", "…", 3, 10),
+                "replay": result("failed", "…", 1, 4),
+            },
+            "own tests 3 of 3 · ✗ hidden tests 1 of 6 · ✗ planted bugs caught 3 of 10"
+            " · ✗ 3 of 4 real calls come out otherwise · 10 of 13 checks, 3 failed",
+        ),
+        (  # as recordings of earlier versions have it
+            {
+                "hidden": result("passed", "6 of 6 cases by openai:1 of 2, which saw only the contract"),
+                "mutation": result("passed", "the tests catch 5 of 6 mutants (83%; 60% is asked)"),
+                "replay": result(
+                    "passed", "all 1 recorded calls come out as before; of the calls all 3 succeed"
+                ),
+            },
+            "■ hidden tests 6 of 6 · ■ planted bugs caught 5 of 6 · ■ 1 real call replayed",
+        ),
+        (
+            {
+                "hidden": result("skipped", "no separate call wrote tests: 127.0.0.1 answered 3 of 4"),
+                "mutation": result("skipped", "there is no operator or constant to flip"),
+                "replay": result("passed", "it replaces no tool, so there are no old calls to repeat"),
+            },
+            "○ hidden tests could not run · ○ planted bugs could not be tried · no real calls to replay"
+            " · 11 of 13 checks, 2 could not run",
+        ),
+        (
+            {"hidden": result("passed", "none can be written: its purpose is chance")},
+            "no hidden test can be written",
+        ),
+    ],
+)
+def test_how_sure_is_said_in_figures_and_what_did_not_run_is_said(
+    results: dict[str, GateResult], said: str
+) -> None:
+    attempt = changed(**checked(**results)).builds[-1].attempts[-1]
+    rows = glance(changed(**checked(**results)).builds[-1], attempt)
+    (how_sure,) = (row for row in rows if row.gutter and "how sure" in row.gutter[0][0])
+    assert said in how_sure.text
+
+
+def test_checks_that_are_not_on_record_are_said_to_be_missing() -> None:
+    build = changed(gates=()).builds[-1]
+    (how_sure,) = (
+        row for row in glance(build, build.attempts[-1]) if row.gutter and "how sure" in row.gutter[0][0]
+    )
+    assert how_sure.text == (
+        "own tests 3 of 3 · ○ hidden tests not run · ○ planted bugs not tried · ○ real calls not replayed"
+        " · 1 of 13 checks, 12 not run"
+    )
+
+
+PUZZLES = re.compile(r"in the code: no more|seen in tests|declared|capabilit|broker|egress|grant")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "nothing: no internet, none of your files, no secrets, no models, no other tools"),
+        (
+            odd("capabilities", "it uses what it does not declare: network"),
+            "asks for nothing, but its code tries to reach more; see unusual",
+        ),
+        ({"gates": ()}, "asks for nothing; whether it tries to reach more was not checked"),
+        (
+            drafted(capabilities=Capabilities(network=("GET a.example:443",))),
+            "the internet: a.example:443, GET requests only",
+        ),
+        (
+            drafted(capabilities=Capabilities(network=("a.example:443",))),
+            "the internet: a.example:443, may also send data",
+        ),
+        (
+            drafted(capabilities=Capabilities(workspace="read")),
+            "your files: reads those in your workspace folder",
+        ),
+        (
+            drafted(capabilities=Capabilities(workspace="write")),
+            "your files: reads and changes those in your workspace folder",
+        ),
+        (
+            drafted(capabilities=Capabilities(network=("a.example:443",), secrets=("KEY@a.example:443",))),
+            "your secret KEY, sent to a.example:443 only",
+        ),
+        (drafted(capabilities=Capabilities(model_calls=3)), "models: up to 3 calls a run, on your account"),
+        (drafted(capabilities=Capabilities(tools=("csv_totals",))), "the tool csv_totals"),
+    ],
+)
+def test_what_it_may_touch_is_said_in_plain_words(fields: dict[str, object], said: str) -> None:
+    build = changed(**fields).builds[-1]
+    rows = glance(build, build.attempts[-1])
+    first = next(n for n, row in enumerate(rows) if row.gutter and "may touch" in row.gutter[0][0])
+    last = next(n for n, row in enumerate(rows) if row.gutter and "does" in row.gutter[0][0])
+    touched = " | ".join(row.text for row in rows[first:last])
+    assert said in touched
+    assert not PUZZLES.search(touched), touched
+    if build.attempts[-1].draft.capabilities.network:
+        assert "none of your files" in touched, "what it may not touch is said, too"
+
+
+@pytest.mark.parametrize("view", [calm, risky], ids=["calm", "risky"])
+async def test_at_80_by_24_code_is_below_the_answers_and_the_key_to_more_of_it_is_named(
+    view: Callable[[], SessionView],
+) -> None:
+    app = Host(view())
+    async with app.run_test(size=(80, 24)) as pilot:
+        code = app.review.query_one(CodeView)
+        await until(pilot, lambda: "shows more of it" in painted(app) and bool(code.size.height))
+        screen = painted(app)
+        build = app.view.builds[-1]
+        assert build.presented is not None
+        line = worst_line(build, build.presented) or 1
+        assert re.search(rf"(?m)^ +{line} ?[│+]", screen), screen
+        assert "] shows more of it" in screen
+        assert all(
+            f"  {label} " in screen for label in ("may touch", "does", "how sure", "unusual", "changes")
+        )
+        unread = code.unread
+        assert 0 < unread < code.lines, "what was on screen was read, and nothing else"
+        await pilot.press("right_square_bracket")
+        await until(pilot, lambda: code.size.height > 12)
+        assert app.decided == []
+
+
+async def test_the_marked_line_is_among_the_few_lines_of_code_below_the_answers() -> None:
+    code = "".join(f"x{number} = {number}\n" for number in range(1, 201))
+    view = changed(findings=(found("ast/dynamic", "high", 70),), **drafted(code=code))
+    app = Host(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "▌x70 = 70 " in painted(app))
+
+
+async def test_where_there_is_room_trace_answers_and_code_are_side_by_side() -> None:
+    app = Host(risky())
+    async with app.run_test(size=(200, 55)) as pilot:
+        await until(pilot, lambda: app.review.query_one(CodeView).region.x > 100)
+        review = app.review.query_one("#review").region
+        evidence, code = app.review.query_one(Evidence).region, app.review.query_one(CodeView).region
+        assert 44 <= review.x <= 48 and review.right == 200
+        assert evidence.width >= 65 and code.width >= 78 and evidence.right <= code.x
+        assert evidence.y == code.y
+        await pilot.press("f")
+        await until(pilot, lambda: app.review.query_one("#review").region.x == 0)
+        assert app.decided == []

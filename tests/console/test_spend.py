@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from alita_tui import events as e
@@ -10,6 +11,7 @@ from alita_tui.console.widgets.figures import chart
 from alita_tui.events import Usage
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
+from alita_tui.view.spend import tokens_of
 from tests.support import streams
 
 
@@ -117,3 +119,58 @@ def test_what_cost_nothing_has_no_bar() -> None:
     share = next(line for line in lines if line.startswith("  orchestrator"))
     assert "$0 " in share and "2 calls" in share
     assert not {"━", "╸", "█"} & set(share)
+
+
+def unreported(tape: streams.Tape, call: str) -> None:
+    """A provider that reports no counts: the bound that was settled is above what the reply's own text counts."""
+    usage = Usage(input_tokens=3_000, output_tokens=500, reported=False)
+    tape.add(e.ModelReplied(call_id=call, role="orchestrator", model="p:b", usage=usage))
+    tape.add(
+        e.BudgetSpent(
+            call_id=call, cost_usd=0.2, role="orchestrator", model="p:b", tokens=9_400, estimated=True,
+            total_usd=0.5,
+        )
+    )  # fmt: skip
+
+
+def test_one_screen_has_one_figure_of_tokens_and_of_calls_and_marks_what_is_estimated() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(task(1))
+    tape.step = 1
+    paid(tape, "m1", 0.1, model="p:a")
+    unreported(tape, "m2")
+    # One fails before it answers, one is answered from alita's own cache: neither makes another number of calls.
+    tape.add(e.BudgetSpent(call_id="m3", cost_usd=0.0, role="orchestrator", model="p:a"))
+    tape.add(e.ModelReplied(call_id="m4", role="orchestrator", model="p:a", cached=True))
+    tape.add(
+        e.BudgetSpent(
+            call_id="m4", cost_usd=0.0, role="orchestrator", model="p:a", saved_usd=0.1, spared=True
+        )
+    )
+    view = fold_all(tape.envelopes)
+    sheet = _sheet(view)
+    (total,) = (line for line in sheet.split("\n") if line.startswith("  tokens"))
+    assert "~9,500, 3 calls" in total
+    lines = sheet.split("\n")
+    assert any(line.startswith("  orchestrator") and "3 calls, ~9,500 tokens" in line for line in lines)
+    assert any(line.startswith("  p:b") and "1 call, ~9,400 tokens" in line for line in lines)
+    assert any(line.startswith("  p:a") and "2 calls, 100 tokens" in line for line in lines)
+    assert sheet.count("~ is estimated, on the high side: the provider reported no counts") == 1
+    numbers = {int(found.replace(",", "")) for found in re.findall(r"([\d,]+) tokens", sheet)}
+    assert max(numbers) == 9_500, "no table has more than the total"
+    assert "3,000" not in sheet and "3,590" not in sheet
+
+
+def test_where_all_was_reported_nothing_is_called_estimated_and_both_directions_add_up() -> None:
+    sheet = _sheet(view_of(task(1), 1, ("m1", 0.25), ("m2", 0.25)))
+    assert "200: 180 in, 20 out, 2 calls" in sheet
+    assert "~" not in sheet and "estimated" not in sheet
+
+
+def test_the_status_line_has_the_figure_of_the_screen() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(task(1))
+    unreported(tape, "m1")
+    assert tokens_of(fold_all(tape.envelopes).spend) == "~9,400"

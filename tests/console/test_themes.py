@@ -32,13 +32,13 @@ def contrast(theme: Theme) -> dict[tuple[str, str], float]:
     texts = {token: theme.variables[f"alita-{token}"] for token in TOKENS if token not in ("line", "cursor")}
     texts |= {"foreground": theme.foreground or "", "primary": theme.primary, "accent": theme.accent or ""}
     return {
-        (text, surface): _ratio(Color.parse(ink), Color.parse(paper or ""))
+        (text, surface): ratio(Color.parse(ink), Color.parse(paper or ""))
         for text, ink in texts.items()
         for surface, paper in surfaces.items()
     }
 
 
-def _ratio(one: Color, other: Color) -> float:
+def ratio(one: Color, other: Color) -> float:
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
@@ -152,14 +152,14 @@ def test_what_is_selected_and_what_has_the_focus_is_legible(path: Path) -> None:
         "cursor of a field": ("input-cursor-foreground", "input-cursor-background"),
     }
     ratios = {
-        name: _ratio(Color.parse(theme.variables[ink]), Color.parse(theme.variables[paper]))
+        name: ratio(Color.parse(theme.variables[ink]), Color.parse(theme.variables[paper]))
         for name, (ink, paper) in pairs.items()
     }
     # What shows where the selection ends, and which pane has the focus: its title in the accent, and bold.
-    ratios["selection beside none"] = _ratio(
+    ratios["selection beside none"] = ratio(
         Color.parse(theme.variables["screen-selection-background"]), Color.parse(theme.background or "")
     )
-    ratios["title of what has the focus"] = _ratio(
+    ratios["title of what has the focus"] = ratio(
         Color.parse(theme.accent or ""), Color.parse(theme.background or "")
     )
     assert {name: round(ratio, 2) for name, ratio in ratios.items() if ratio < 4.5} == {}

@@ -758,3 +758,40 @@ def test_an_earlier_opening_that_is_found_is_shown_and_one_with_damage_always_is
     assert not any(str(rows[-3].title) in line for line in _shown(deck))
     deck.reveal(len(rows) - 3)
     assert any(str(rows[-3].title) in line for line in _shown(deck))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_a_waiting_build_that_was_opened_still_says_what_it_waits_for_and_the_key(
+    size: tuple[int, int],
+) -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.main.query_one(Trace)
+        card = next(card for card in trace._laid.cards if card.kind == "build")
+        closed = lines(trace)
+        assert any("is ready" in line for line in closed)
+        assert any("F8 review   Enter opens" in line for line in closed)
+        trace.focus()
+        trace._go((card.at, -1))
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(card.opened))
+        opened = lines(trace)
+        question = next(n for n, line in enumerate(opened) if "is ready" in line)
+        key = next(n for n, line in enumerate(opened) if "F8 review   Enter closes" in line)
+        row = next(n for n, line in enumerate(opened) if line.startswith(" │ "))
+        assert question < key < row, "what it waits for and the key come before its rows"
+
+
+async def test_on_a_wide_screen_the_trace_keeps_44_columns_beside_answers_and_code() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(200, 55)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.main.query_one(Trace)
+        await pilot.press("f8")
+        await covered(pilot)
+        await until(pilot, lambda: trace.region.right <= 44)
+        review = app.screen.query_one("#review").region
+        assert trace.region.right <= review.x <= 45 and review.right == 200

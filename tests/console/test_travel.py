@@ -19,6 +19,7 @@ from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.view.fold import fold_all
+from alita_tui.view.spend import total_of
 from tests.console.keeping_lab import DICE, NOW, OLD, WALK, Keeper
 from tests.console.navigating import on, past, replaying, running, until
 from tests.console.screens import THEMES, Sink, console, covered, drawn
@@ -247,14 +248,11 @@ async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None
         under = app.screen_stack[-2]
         assert isinstance(under, ReplayScreen)
         then = under.view.spend
-        assert (
-            f"{then.input_tokens:,} in, {then.output_tokens:,} out"
-            in app.screen.query_one("#sheet", Sheet).text()
-        )
+        assert total_of(then) in app.screen.query_one("#sheet", Sheet).text()
         assert then.input_tokens < app.main.view.spend.input_tokens
         source.queue.put_nowait(whole[asked])
         await until(pilot, lambda: app.main.view.seq == asked + 1)
-        assert f"{then.input_tokens:,} in" in app.screen.query_one("#sheet", Sheet).text()
+        assert total_of(then) in app.screen.query_one("#sheet", Sheet).text()
         await pilot.press("escape")
         await until(pilot, lambda: on(app, ReplayScreen))
         await pilot.press("ctrl+c")

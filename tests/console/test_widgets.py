@@ -241,7 +241,9 @@ async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
 
 async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
     status = StatusLine(keys={"app.review": "ctrl+r"}, motion=False)
-    view = with_(fold_all(streams.waiting()), recorded=True, spend=Spend(3, 900, 100, 0.42, 0.5))
+    view = with_(
+        fold_all(streams.waiting()), recorded=True, spend=Spend(3, 900, 100, 0.42, 0.5, tokens=1_000)
+    )
     app = Bare(status)
     async with app.run_test(size=(200, 3)) as pilot:
         status.advance(view)

@@ -179,6 +179,20 @@ def test_the_demo_s_table_becomes_a_chart(shell, tmp_path) -> None:
     assert tasks == {CHART: "demo-sales.csv"}
 
 
+@pytest.mark.walk
+def test_a_recorded_task_may_be_given_again(shell) -> None:
+    """What the first time is remembered by has plans compared, which the recording has nothing to say to."""
+    shell.environ["ALITA_MODEL"] = "demo:recorded"
+    assert shell("run", CHART).returncode == 4
+    build = parked(shell)
+    shell("builds", "approve", build["approval_id"], "--digest", build["digest"], *accepting(build))
+    assert shell("resume").returncode == 0
+    again = shell("run", CHART)
+    assert again.returncode == 4, again.stdout
+    assert {"plans_weighed", "approval_requested"} <= set(kinds(shell.events()))
+    assert "provider_changed" not in kinds(shell.events()), "the recording is still asked"
+
+
 def test_a_task_is_estimated_from_the_sessions_before_it(shell) -> None:
     app = AppContext.open(shell.home)
     for number in range(3):

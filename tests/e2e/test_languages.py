@@ -154,6 +154,11 @@ def test_a_language_that_the_person_forbids_is_neither_offered_nor_run(
         done = shell("tools", "run", "words_often", "--input", arguments)
         assert done.returncode != 0
         assert "Bash are not allowed" in done.stderr and "sandbox.languages" in done.stderr
+        # A model that is shown the tool all the same goes on without it.
+        assert (done := shell("run", "Which word is there once more?")).returncode == 0, done.stderr
+        (failed,) = [one for one in shell.events() if one["kind"] == "tool_failed"]
+        assert "Bash are not allowed" in failed["text"]
+        assert "Tools in Bash are not allowed here" in offered(server)
         speak(server, provider, "python", "bash")
         assert shell("tools", "run", "words_often", "--input", arguments).returncode == 0
 

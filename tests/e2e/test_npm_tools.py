@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from uv import find_uv_bin
 
 from alita_tui.events import Lock
 from alita_tui.events.build import CHECKS
@@ -78,9 +81,23 @@ def test_a_tool_with_packages_of_npm(shell: Any, speak: Any, provider: str, tmp_
         in (listed.parents[1] / "SKILL.md").read_text()
     )
     done = shell("tools", "export", "words_often", "--as", "mcp-server", "--to", str(tmp_path))
-    assert done.returncode != 0 and "JavaScript" in done.stderr
+    assert done.returncode == 0, done.stderr
+    its_server_needs_no_registry(tmp_path / "words-often-mcp")
     replayed(shell, tmp_path)
     taken_to_another_home(shell, pack, packed.lock, tmp_path)
+
+
+def its_server_needs_no_registry(folder: Path) -> None:
+    """The exported server holds the packages, and passes its own tests and those of the tool."""
+    (modules,) = folder.glob("src/*/tools/words_often/node_modules")
+    assert (modules / "word-tally" / "lib" / "index.js").is_file()
+    ours = ("ALITA_", "PYTHON", "VIRTUAL_ENV")
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    tested = subprocess.run(
+        (find_uv_bin(), "run", "--frozen", "pytest", "-q"), cwd=folder, env=alone, capture_output=True, text=True,
+        timeout=400, check=False,
+    )  # fmt: skip
+    assert tested.returncode == 0 and "6 passed" in tested.stdout, tested.stdout + tested.stderr
 
 
 def replayed(shell: Any, tmp_path: Path) -> None:

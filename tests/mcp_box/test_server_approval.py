@@ -13,7 +13,7 @@ import pytest
 from alita_tui.app import server_views
 from alita_tui.app.context import AppContext, close_all
 from alita_tui.app.server_looks import look_at
-from alita_tui.app.servers import Known, ServerBook
+from alita_tui.app.servers import KnownServer, ServerBook
 from alita_tui.mcp_box.remote.pinning import listing
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.servers import ServerSpec
@@ -37,7 +37,9 @@ def lists(app: AppContext, **descriptor: Any) -> None:
     tool = {"name": "hi", "description": "Greets.", "inputSchema": {"type": "object"}, **descriptor}
     claims = {"name": "far", "version": "1"}
     found = listing(SPEC, claims, (tool,))
-    known = Known(spec=SPEC, calls_itself=claims, drafts=found.drafts, listed_at="2026-11-20T08:00:00+00:00")
+    known = KnownServer(
+        spec=SPEC, calls_itself=claims, drafts=found.drafts, listed_at="2026-11-20T08:00:00+00:00"
+    )
     book.put_in_place(book.typed(known), replace=True)
 
 
@@ -80,7 +82,7 @@ async def test_a_test_call_is_of_the_tool_that_was_shown_and_approves_nothing(ap
     with running(remote) as port:
         spec = msgspec.structs.replace(SPEC, url=f"http://127.0.0.1:{port}/mcp")
         book = ServerBook(app)
-        known = await look_at(app, book.typed(Known(spec=spec)))
+        known = await look_at(app, book.typed(KnownServer(spec=spec)))
         book.put_in_place(known, replace=True)
         shown = server_views.whole(app, "far", "far_hi")
         said = await server_views.tried(app, shown, shown.example)

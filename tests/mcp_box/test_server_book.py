@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.servers import Known, LazyServers, ServerBook
+from alita_tui.app.servers import KnownServer, LazyServers, ServerBook
 from alita_tui.cli.main import cli
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.redaction import Redactor
@@ -90,8 +90,10 @@ def test_a_look_that_finds_an_approved_tool_changed_suspends_it(
 
 def test_a_look_at_the_server_before_says_nothing_of_the_one_that_replaced_it(tmp_path: Path) -> None:
     with book(tmp_path) as kept:
-        before = kept.typed(Known(spec=ServerSpec(name="far", place="url", url="https://a.example/mcp")))
-        after = kept.typed(Known(spec=ServerSpec(name="far", place="url", url="https://b.example/mcp")))
+        before = kept.typed(
+            KnownServer(spec=ServerSpec(name="far", place="url", url="https://a.example/mcp"))
+        )
+        after = kept.typed(KnownServer(spec=ServerSpec(name="far", place="url", url="https://b.example/mcp")))
         kept.put_in_place(before, replace=False)
         kept.put_in_place(after, replace=True)
         with pytest.raises(UsageError, match="meanwhile"):
@@ -101,8 +103,8 @@ def test_a_look_at_the_server_before_says_nothing_of_the_one_that_replaced_it(tm
 
 def test_two_who_add_a_server_at_once_do_not_replace_one_another(tmp_path: Path) -> None:
     with book(tmp_path) as kept:
-        first = kept.typed(Known(spec=ServerSpec(name="far", place="url", url="https://a.example/mcp")))
-        other = kept.typed(Known(spec=ServerSpec(name="far", place="url", url="https://b.example/mcp")))
+        first = kept.typed(KnownServer(spec=ServerSpec(name="far", place="url", url="https://a.example/mcp")))
+        other = kept.typed(KnownServer(spec=ServerSpec(name="far", place="url", url="https://b.example/mcp")))
         kept.put_in_place(first, replace=False)
         with pytest.raises(UsageError, match="already"):
             kept.put_in_place(other, replace=False)
@@ -127,7 +129,7 @@ def test_a_tool_runs_at_no_server_but_the_one_that_was_typed(alita: Alita, tmp_p
             None,
         ):
             with book(tmp_path) as kept:
-                if isinstance(bad, Known):
+                if isinstance(bad, KnownServer):
                     kept.keep(bad)
                 elif bad is None:
                     kept._documents.remove("far")
@@ -168,9 +170,9 @@ def test_the_packages_of_a_server_go_with_it_and_nothing_else_does(tmp_path: Pat
             ("mine", mine),
             ("sly", data / "servers" / ".." / "precious"),
         ):
-            kept.put_in_place(Known(spec=ServerSpec(name=name, folder=str(folder))), replace=False)
+            kept.put_in_place(KnownServer(spec=ServerSpec(name=name, folder=str(folder))), replace=False)
         assert {one.name for one in (data / "servers").iterdir()} == {"old", "new", "fetched-now"}
-        kept.put_in_place(Known(spec=ServerSpec(name="old", folder=str(folders["new"]))), replace=True)
+        kept.put_in_place(KnownServer(spec=ServerSpec(name="old", folder=str(folders["new"]))), replace=True)
         assert {one.name for one in (data / "servers").iterdir()} == {"new", "fetched-now"}
         for name in ("old", "mine", "sly"):
             kept.remove(name)

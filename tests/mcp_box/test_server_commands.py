@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.servers import Known, ServerBook
+from alita_tui.app.servers import KnownServer, ServerBook
 from alita_tui.cli.main import cli
 from alita_tui.events import Lock, ToolName, build_digest
 from alita_tui.mcp_box.remote.commands import parse_command
@@ -101,13 +101,13 @@ def test_an_edited_document_starts_and_approves_nothing(alita: Alita, tmp_path: 
     book = ServerBook(app)
     mark = tmp_path / "ran"
     host = ServerSpec(name="box", place="host", argv=("/bin/touch", str(mark)))
-    typed = book.typed(Known(spec=msgspec.structs.replace(host, place="sandbox")))
+    typed = book.typed(KnownServer(spec=msgspec.structs.replace(host, place="sandbox")))
     book.keep(msgspec.structs.replace(typed, spec=host))
     other = msgspec.structs.replace(NEW, argv=("python3", "-c", "EVIL"))
     (draft,) = listing(other, {}, [TOOL]).drafts
     (good,) = listing(NEW, {}, [{**TOOL, "name": "zone"}]).drafts
     bent = msgspec.structs.replace(good, name=ToolName("time_bent"))
-    book.keep(Known(spec=NEW, drafts=(draft, good, bent)))
+    book.keep(KnownServer(spec=NEW, drafts=(draft, good, bent)))
     problems = {str(one.draft.name): bool(one.problem) for one in book.offered(book.get("time"))}
     assert problems == {"time_now": True, "time_zone": False, "time_bent": True}
     close_all()
@@ -124,7 +124,7 @@ def test_a_replaced_server_runs_nothing_any_more(tmp_path: Path) -> None:
     old = ServerSpec(name="time", place="host", argv=("/bin/old",))
     for draft in listing(old, {}, [TOOL]).drafts:
         book.approve(draft, Lock(), ("on-host",))
-    new = Known(spec=NEW, drafts=listing(NEW, {}, [TOOL]).drafts)
+    new = KnownServer(spec=NEW, drafts=listing(NEW, {}, [TOOL]).drafts)
     (record,) = book.tools_of("time")
     told = described(record)
     assert "all rights of its owner" in told["description"], "no grant holds what runs on the host"
@@ -149,7 +149,7 @@ def test_a_list_has_no_digest_to_approve_by_and_a_tool_is_shown_whole(alita: Ali
     book = ServerBook(AppContext.open(tmp_path / "home"))
     spec = msgspec.structs.replace(NEW, env={"PYTHONSTARTUP": "/x"}, network=("a.example:443",))
     (draft,) = listing(spec, {}, [TOOL]).drafts
-    book.keep(Known(spec=spec, drafts=(draft,)))
+    book.keep(KnownServer(spec=spec, drafts=(draft,)))
     digest = build_digest(draft, Lock())
     close_all()
     for words in (("show", "time"), ("approve", "time"), ("approve", "time", "--digest", digest[0])):
@@ -167,7 +167,7 @@ def test_tools_whose_digests_begin_alike_are_told_apart(
     app = AppContext.open(tmp_path / "home")
     book, real = ServerBook(app), events.build_digest
     tools = [{**TOOL, "name": name} for name in ("a_evil", "b_shown")]
-    book.keep(book.typed(Known(spec=NEW, drafts=listing(NEW, {}, tools).drafts)))
+    book.keep(book.typed(KnownServer(spec=NEW, drafts=listing(NEW, {}, tools).drafts)))
     close_all()
     monkeypatch.setattr(events, "build_digest", lambda *parts: "ab" * 16 + real(*parts)[32:])
     whole = alita("mcp", "show", "time", "b_shown")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
 
 from alita_tui.config.paths import shipped
 from alita_tui.events import Capabilities
@@ -78,3 +82,19 @@ def test_what_cannot_be_chosen_is_refused() -> None:
     for name in ("nothing", "../registry", ""):
         with pytest.raises(RegistryError):
             STARTERS.draft(name)
+
+
+def test_the_examples_of_the_document_are_calls_that_the_starters_take() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "starters.md").read_text()
+    shown: set[str] = set()
+    for row in re.findall(r"^\| (`.*)\|$", page, re.MULTILINE):
+        names, _, examples = row.partition(" | ")
+        shown |= set(re.findall(r"\w+", names))
+        for example in re.findall(r"`(\{.*?\})`", examples):
+            for name in re.findall(r"\w+", names)[:1]:
+                schema = STARTERS.draft(name).input_schema
+                wrong = list(
+                    Draft202012Validator(schema).iter_errors(json.loads(example.replace("\\|", "|")))
+                )
+                assert not wrong, (name, example, wrong)
+    assert shown == set(STARTERS.names())

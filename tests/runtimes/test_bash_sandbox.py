@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from alita_tui.events import BuildId, Lock, RunReport, ToolDraft
+from alita_tui.events import BuildId, BuildStarted, Lock, RunReport, ToolDraft
+from alita_tui.runtimes.bash.words import names
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.toolsmith.checks.case import Case, Check
@@ -19,10 +21,11 @@ from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
-from tests.runtimes.drafts import bash
+from alita_tui.toolsmith.prover import Prover
+from tests.runtimes.drafts import BASH_CODE, bash
 from tests.runtimes.hostile import BASH
 from tests.support.limits import ROOMY
-from tests.toolsmith.trial import Reviewer
+from tests.toolsmith.trial import Kept, Reviewer
 
 pytestmark = pytest.mark.podman
 SMALL = Limits(wall_seconds=6, cpu_seconds=8, memory_bytes=128 << 20, processes=32)
@@ -127,6 +130,31 @@ async def test_a_language_that_is_not_allowed_does_not_run(ready, podman: Podman
             await other.run(job, quiet, quiet)
     finally:
         await other.close()
+
+
+async def test_every_program_that_a_script_may_call_is_in_the_image(podman: PodmanSandbox):
+    named = " ".join(sorted(names("utilities")))
+    code = (
+        '# text most\nmissing=()\nfor name in NAMES; do\n  command -v "$name" >/dev/null || missing+=("$name")\ndone\n'
+        "jq -cn '$ARGS.positional' --args -- \"${missing[@]}\""
+    )
+    report = await ran(podman, bash(code.replace("NAMES", named)), {"text": "", "most": 1})
+    assert (report.status, report.result) == ("ok", []), report
+
+
+async def test_what_shellcheck_warns_of_goes_back_to_the_model(podman: PodmanSandbox):
+    prover = Prover(
+        Bus("b", Kept(), lambda: datetime.now(UTC)), podman, before=(), after=(), limits=ROOMY, progress=quiet
+    )
+    warned = BASH_CODE.replace("most=", 'if [ "$input" = x -a 1 = 1 ]; then true; fi\nmost=', 1)
+    hint = BASH_CODE.replace("input=$(cat)", "input=`cat`")
+    for code, said in ((warned, ["line 8: SC2050", "line 8: SC2166"]), (hint, [])):
+        draft = bash(code)
+        build = BuildStarted(build_id=BuildId("b1"), action_id="a1", name=draft.name, task="t", goal="g")
+        proof = await prover.prove(build, 1, draft, by="m")
+        assert not proof.problem
+        assert len(proof.doubt.splitlines()) == len(said)
+        assert all(text in proof.doubt for text in said), proof.doubt
 
 
 @pytest.mark.sampled(6)

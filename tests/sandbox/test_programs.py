@@ -58,7 +58,7 @@ async def line(program: RunningProgram) -> bytes:
     async with asyncio.timeout(180):
         while not read.endswith(b"\n"):
             piece = await program.read()
-            assert piece, (read, program.ended, bytes(program.said))
+            assert piece, (read, program.ended, bytes(program.stderr_tail))
             read += piece
     return read
 
@@ -86,7 +86,7 @@ async def test_a_program_lives_confined_and_its_end_is_told(sandbox: PodmanSandb
             while not program.ended:
                 await asyncio.sleep(0.01)
         assert program.ended == "it ended with exit code 3"
-        assert b"complaint" in program.said
+        assert b"complaint" in program.stderr_tail
         with pytest.raises(ConnectionError):
             await program.write(b"more\n")
     finally:

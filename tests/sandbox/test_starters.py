@@ -322,6 +322,8 @@ def test_a_command_line_works_on_copies_and_sees_nothing_else(
     assert done.exit_code == 0, done.output
     assert (out / "once.txt").read_text() == "a\nb\n" and (out / "names.txt").read_text() == "b\na\nb\nmore\n"
     assert (tmp_path / "names.txt").read_text() == "b\na\nb\n", "the original is not changed"
+    odd = do("--out", str(out), command="echo x > \"$(printf 'a\\nsaved: b')\"")
+    assert odd.stderr.splitlines() == [f"saved: {out}/a saved: b"], "a file's name makes no line of its own"
     looks = json.loads(
         do(command=f"ls {tmp_path}; cat /etc/shadow; (exec 3<>/dev/tcp/10.0.0.1/80) 2>&1; id -u").stdout
     )

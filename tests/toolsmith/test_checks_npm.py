@@ -11,7 +11,7 @@ from alita_tui.events import BuildId, GateResult, Lock, LockedPackage
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.spine.ports.web import Faults, WebSettings
 from alita_tui.toolsmith.checks.case import Case
-from alita_tui.toolsmith.checks.requirements import RequirementsCheck, look_alike, popular_of_npm
+from alita_tui.toolsmith.checks.requirements import RequirementsCheck, look_alike, namesake, popular_of_npm
 from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.web.client import WebRoom
 from tests.runtimes.drafts import javascript
@@ -31,6 +31,9 @@ def registry() -> Iterator[NpmRegistry]:
             Package("@scope/low", "1.0.0"),
             Package("@scope/low", "2.0.0", faults=("GHSA-aaaa-bbbb-cccc", "MAL-2026-1")),
             Package("lodahs", began=LAST_YEAR),
+            Package("@lodash/lodash", began=LAST_YEAR),
+            Package("@abp/lodash"),
+            Package("@types/lodash"),
             Package("brand-new-thing", began=LAST_WEEK),
             Package("withdrawn-thing", deprecated=WORDS),
         ]
@@ -187,6 +190,29 @@ def test_much_used_names_are_known_and_their_misspellings_are_seen() -> None:
         found = look_alike(f"npm:{slip}")
         assert found == f"npm:{meant}" or f"npm:{slip}" in popular_of_npm(), (slip, found)
     assert look_alike("npm:of-the-company") == look_alike("npm:requests-of-ours") == ""
+
+
+def test_a_scope_that_is_called_as_its_package_is_a_look_alike() -> None:
+    for squat, meant in (
+        ("@lodash/lodash", "lodash"), ("@expressjs/express", "express"), ("@axios/axios-js", "axios"),
+        ("@node-react/react", "react"),
+    ):  # fmt: skip
+        assert look_alike(f"npm:{squat}") == f"npm:{meant}", squat
+    for fine in ("@types/lodash", "@babel/core", "@colors/colors", "@abp/lodash", "@of-ours/react", "@is/is"):
+        assert look_alike(f"npm:{fine}") == "", fine
+    assert [name for name in popular_of_npm() if look_alike(name) or namesake(name)] == []
+
+
+async def test_the_name_of_a_much_used_package_under_another_scope_is_told(
+    web: WebRoom, registry: NpmRegistry
+) -> None:
+    found = await checked(web, registry, package("@abp/lodash"), package("@types/lodash"))
+    assert found.state == "passed", found
+    warned, fine = found.rows
+    assert warned.tone == "warn" and "has the name of lodash, but is of @abp" in warned.text
+    assert fine.tone == "good" and "lodash" not in fine.text
+    stopped = await checked(web, registry, package("@lodash/lodash"))
+    assert stopped.state == "failed" and "looks like npm:lodash" in stopped.summary
 
 
 def test_names_of_packages_that_stole_secrets_are_seen() -> None:

@@ -15,9 +15,11 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.builds import PastCall
 from alita_tui.spine.ports.models import ModelRequest, Reply
+from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun
 from alita_tui.toolsmith.checks.contract import ContractCheck
+from alita_tui.toolsmith.checks.fuzz import FuzzCheck
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutation import MutationCheck
@@ -121,6 +123,7 @@ async def test_plain_computing_and_scratch_files_are_nothing_to_declare(bench: W
     assert (await CapabilitiesCheck(bench).check(case())).rows == ()
     found = await CapabilitiesCheck(bench).check(case(SCRATCH))
     assert found.state == "passed" and "scratch" in found.rows[0].text
+    assert found.rows[0].line == 0, "it leads nowhere in the code"
 
 
 async def test_declared_and_used_stand_side_by_side(bench: Workbench) -> None:
@@ -128,6 +131,8 @@ async def test_declared_and_used_stand_side_by_side(bench: Workbench) -> None:
     found = await CapabilitiesCheck(bench).check(case(NET, capabilities=wants))
     assert found.state == "passed"
     assert found.rows[0].text.startswith("declared: 203.0.113.7:443 · in the code: ")
+    code = case(NET, capabilities=wants).draft.code.splitlines()
+    assert "create_connection" in code[found.rows[0].line - 1], "the line that uses it, not its import"
     found = await CapabilitiesCheck(bench).check(case(GOOD, capabilities=wants))
     assert (found.state, found.rows[0].tone) == ("passed", "warn") and "not used" in found.rows[0].text
 
@@ -177,6 +182,7 @@ async def test_what_a_declaration_covers(
 async def test_tests_that_notice(bench: Workbench) -> None:
     found = await MutationCheck(bench).check(case())
     assert found.state == "passed" and "100%" in found.summary
+    assert found.good == found.tried > 0, "the review's figures are recorded"
 
 
 async def test_tests_that_notice_nothing(bench: Workbench) -> None:
@@ -193,6 +199,19 @@ async def test_a_mutant_that_hangs_or_ends_the_process_is_caught_and_stops_nobod
     assert found.state == "passed", found
 
 
+# --- inputs from the schema ---------------------------------------------------------------
+
+
+async def test_a_call_that_is_slow_is_not_said_to_be_endless(podman: PodmanSandbox) -> None:
+    check = FuzzCheck(Workbench(podman, Limits()))
+    slow = "import time\n\n\ndef run(x: int) -> int:\n    if x == 77:\n        time.sleep(3)\n    return 2 * x + 1\n"
+    found = await check.check(case(slow))
+    assert found.state == "passed", found
+    endless = "def run(x: int) -> int:\n    while x == 77:\n        pass\n    return 2 * x + 1\n"
+    found = await check.check(case(endless))
+    assert found.state == "failed" and 'run({"x":77}) comes to no end' in found.summary, found
+
+
 # --- hidden tests -------------------------------------------------------------------------
 
 
@@ -201,6 +220,7 @@ async def test_hidden_tests_that_agree(bench: Workbench) -> None:
     found = await HiddenTestsCheck(bench, reviewer).check(case())
     assert found.state == "passed"
     assert found.summary == "4 of 4 cases, written by demo:reviewer without seeing the code"
+    assert (found.good, found.tried) == (4, 4), "the review's figures are recorded"
     assert len(reviewer.requests) == 3
     for request in reviewer.requests:
         assert request.role == "reviewer"
@@ -307,6 +327,7 @@ async def test_recorded_calls_that_come_out_as_before(bench: Workbench) -> None:
 async def test_recorded_calls_that_come_out_otherwise(bench: Workbench) -> None:
     found = await replayed(bench, "def run(x: int) -> int:\n    return 7\n")
     assert found.state == "failed" and found.summary == "1 of 2 recorded calls come out otherwise"
+    assert (found.good, found.tried) == (1, 2)
     assert [row.tone for row in found.rows] == ["good", "warn"]
 
 

@@ -119,3 +119,13 @@ async def test_an_example_passes_every_check(podman: PodmanSandbox, shelf: ToolL
     verdict = await trial.judge(EXAMPLES[name], "Do it for Oslo and 'prices.csv'")
     assert verdict.problem == ""
     assert said_against(verdict.gates) == []
+
+
+def test_a_model_that_may_not_write_python_is_not_told_to() -> None:
+    assert "one small Python tool" in PROMPT and "# Languages" not in PROMPT
+    both = toolsmith_prompt(Limits(), ("python", "bash"))
+    assert "Python tool" not in both and "one of these: Python, Bash." in both
+    assert "allows no tools" not in both
+    without = toolsmith_prompt(Limits(), ("bash", "javascript"))
+    assert "Python tool" not in without and "one of these: Bash, JavaScript." in without
+    assert "allows no tools\nin Python" in without

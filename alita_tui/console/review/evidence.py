@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from alita_tui.console.review.glance import glance, needed, risk_row
+from alita_tui.console.review.glance import Brief, glance, needed, risk_row
 from alita_tui.console.review.self_tests import tests
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.styled_text import Line, Piece, restyle
@@ -280,8 +280,8 @@ class Evidence(Sheet):
         """Whether the whole test log is shown."""
         self.habits = Habits()
         """How the person decided lately."""
-        self.brief = False
-        """Whether the first part is shortened to few lines."""
+        self.brief: Brief = 0
+        """How much the first part is shortened."""
         self.withheld: frozenset[str] = frozenset()
         """Capabilities that are withheld, as `Capabilities.items`."""
         self.serious = False

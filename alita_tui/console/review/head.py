@@ -17,8 +17,10 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import AgentsBuild, BuildState
 
-Tab = Literal["Risk", "Why", "Code", "Tests", "Sandbox"]
+Tab = Literal["Risk", "Code", "Why", "Tests", "Sandbox"]
 TABS: tuple[Tab, ...] = get_args(Tab)
+_LOW = 28
+"""Lines of a low screen."""
 
 
 class BuildHead(Plain):
@@ -41,14 +43,21 @@ class BuildHead(Plain):
         attempt = build.presented
         digest = attempt.build_digest if attempt else build.digest
         by = f"{one_line(reveal(build.agent_id), 30)}, " if isinstance(build, AgentsBuild) else ""
-        parts = [
-            f"asked by {by}step {build.step}" + (f" of {one_line(build.task, 40)!r}" if several else ""),
-            f"waiting {waited(build.requested_at, now)}" if position else build.status,
-            f"sha256 {digest[:12]}…",
-        ]
+        asked_by = f"asked by {by}step {build.step}" + (
+            f" of {one_line(build.task, 40)!r}" if several else ""
+        )
+        digest_part = f"sha256 {digest[:12]}…"
+        waiting = f"waiting {waited(build.requested_at, now)}" if position else build.status
+        parts = [asked_by, waiting, digest_part]
         title = f"{number} · {build.name} v{build.version}{replaces} · "
+        room = self.content_size.width
+        if room and self.app.size.height < _LOW:
+            # One line. The digest is among what an approval grants, the step among the reasons.
+            for least in (asked_by, digest_part):
+                if cell_len(title + " · ".join(parts)) > room:
+                    parts.remove(least)
         # On one line if there is room.
-        separator = " · " if cell_len(title + " · ".join(parts)) <= self.content_size.width else "\n"
+        separator = " · " if cell_len(title + " · ".join(parts)) <= room else "\n"
         content = (number, build.name, build.version, replaces, separator, *parts)
         if content == self._drawn_parts:
             return

@@ -8,8 +8,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from alita_tui.console.actions import shown_keys
 from alita_tui.console.review.code import MARK, Base, CodeView
 from alita_tui.console.review.evidence import PARTS, Evidence, Part
+from alita_tui.console.review.glance import LEVELS
 from alita_tui.console.review.head import PartTabs, Tab
 from alita_tui.console.widgets.styled_text import Piece
 from alita_tui.events import SandboxStatus
@@ -21,10 +23,12 @@ BESIDE = 130
 """Width from which evidence and code are side by side."""
 _CODE_LINES, _FEW_CODE_LINES, _LOW = 10, 8, 28
 """Least lines of the code below the evidence, with its border; the same on a low screen; lines of a low screen."""
+_STRIP_LINES, _LEAST_STRIP_LINES, _STRIP_FROM = 5, 3, 22
+"""Lines of code below the answers where one part is shown at a time, if there is room; at least; from which height."""
 _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
     "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
-    "Why": ("why", "contract"),
     "Code": (),
+    "Why": ("why", "contract"),
     "Tests": ("tests",),
     "Sandbox": ("sandbox",),
 }
@@ -50,6 +54,7 @@ class BuildPanes(Container):
         &.-single #code, &.-single #code:focus { border-top: none; height: 1fr; }
         &.-single.-on-code #evidence { display: none; }
         &.-single.-on-evidence #code { display: none; }
+        &.-single.-with-code #code { display: block; border-top: solid $alita-line; }
     }
     """
 
@@ -80,7 +85,8 @@ class BuildPanes(Container):
     ) -> None:
         """Show a build, none of it read yet."""
         self._shown = (build, attempt, status)
-        self.evidence.whole_log = self.evidence.brief = False
+        self.evidence.whole_log = False
+        self.evidence.brief = 0
         self.evidence.withheld = frozenset()
         self.code.load(attempt.draft.code, bases, marks_of(build, attempt))
         if build.parent is not None:
@@ -97,6 +103,7 @@ class BuildPanes(Container):
         self.set_class(not single and width >= BESIDE, "-beside")
         if was_single != single:
             self._draw_evidence()
+            self._name_code()
         self.show_tab(self._tab)
 
     def focus_sheet(self) -> None:
@@ -173,6 +180,7 @@ class BuildPanes(Container):
         self.query_one(PartTabs).mark(tab, marks)
         self.set_class(tab == "Code", "-on-code")
         self.set_class(tab != "Code", "-on-evidence")
+        self.set_class(tab == "Risk" and self.app.size.height >= _STRIP_FROM, "-with-code")
         if changed and self.has_class("-single"):
             self._draw_evidence()
             self.focus_sheet()
@@ -194,34 +202,43 @@ class BuildPanes(Container):
 
     def _draw_evidence(self) -> None:
         if self._shown:
+            self._fill_evidence()
+            self.call_after_refresh(self._divide_height)
+
+    def _fill_evidence(self) -> None:
+        if self._shown:
             single = self.has_class("-single")
             self.evidence.present(*self._shown, (_TAB_PARTS[self._tab] or PARTS) if single else PARTS)
-            self.call_after_refresh(self._divide_height)
 
     def on_resize(self) -> None:
         """Divide the height between evidence and code again."""
         if self.evidence.brief:
-            self.evidence.brief = False
+            self.evidence.brief = 0
             self._draw_evidence()
         self.call_after_refresh(self._divide_height)
 
     def _divide_height(self) -> None:
         """Fit the evidence above the code to its first part, as far as the code keeps enough lines."""
         evidence, height = self.evidence, self.query_one("#panes").size.height
-        if self.has_class("-single") or self.has_class("-beside") or not evidence.lead:
+        alone = self.has_class("-single") and not self.has_class("-with-code")
+        if alone or self.has_class("-beside") or not evidence.lead:
             evidence.styles.height = None
         else:
-            room = height - (_FEW_CODE_LINES if height < _LOW else _CODE_LINES)
-            if evidence.lead > room and not evidence.brief:
-                evidence.brief = True
-                self._draw_evidence()  # which divides the height again
-                return
-            evidence.styles.height = max(height * 9 // 20, min(evidence.lead, room))
+            single = self.has_class("-single")
+            least = _STRIP_LINES if single else _FEW_CODE_LINES if height < _LOW else _CODE_LINES
+            room = height - least
+            for level in LEVELS[evidence.brief :]:
+                if evidence.lead > room:
+                    evidence.brief = level
+                    self._fill_evidence()
+            evidence.styles.height = min(evidence.lead, height - _LEAST_STRIP_LINES if single else room)
         self.call_after_refresh(self.code.reach)  # once the code has its height
 
     def _name_code(self) -> None:
         code = self.code
         code.border_title = f"diff from {code.base.label}" if code.base else f"code, {code.lines} lines"
+        if self.has_class("-single") and (key := shown_keys(self.screen).get("tab(1)")):
+            code.border_title += f" · {key} shows more of it"
 
 
 def marks_of(build: BuildState, attempt: Attempt) -> dict[int, Piece]:
@@ -229,15 +246,22 @@ def marks_of(build: BuildState, attempt: Attempt) -> dict[int, Piece]:
     marks = {
         finding.line: "warn" for finding in attempt.findings if finding.line and finding.severity != "info"
     }
+    marks |= {line: "warn" for line in lines_that_reach(attempt)}
     marks |= {
         risk.line: "bad" if risk.serious else "warn" for risk in reversed(risks(build, attempt)) if risk.line
     }
     return {line: (MARK, style) for line, style in marks.items()}
 
 
+def lines_that_reach(attempt: Attempt) -> list[int]:
+    """Return the lines of the code that first use what the draft asks for, or reaches for without asking."""
+    rows = [row for gate in attempt.gates if gate.gate == "capabilities" for row in gate.rows]
+    return [row.line for row in sorted(rows, key=lambda row: row.tone != "bad") if row.line]
+
+
 def worst_line(build: BuildState, attempt: Attempt) -> int:
-    """Return the line of the most serious risk, else of the worst finding, that is about a line; 0 if none is."""
-    lines = [risk.line for risk in risks(build, attempt) if risk.line]
+    """Return the line of the most serious risk, else where it reaches out, else of the worst finding; 0 for none."""
+    lines = [risk.line for risk in risks(build, attempt) if risk.line] + lines_that_reach(attempt)
     for severity in ("high", "medium", "low"):
         lines += [
             finding.line for finding in attempt.findings if finding.line and finding.severity == severity

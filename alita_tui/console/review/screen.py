@@ -33,6 +33,8 @@ from alita_tui.view.queries import pending
 NARROW = 100
 """Width below which the review fills the screen, one part at a time."""
 
+_TRACE_BESIDE, _THREE_COLUMNS = 44, 180
+"""Columns of the trace beside evidence and code, and the width from which all three are shown (`-wide`)."""
 _ALL_KEYS, _VERDICTS = 86, 69
 """Widths of the verdict bar that have room for every choice, and for all that are about the build."""
 
@@ -184,7 +186,9 @@ class ApprovalScreen(DecidingScreen):
         width = self.app.size.width
         self.set_class(width < NARROW, "-narrow")
         full = width < NARROW or self.has_class("-full")
-        self.panes.fit(width if full else width * 6 // 10, single=width < NARROW)
+        self.set_class(width >= _THREE_COLUMNS, "-three-columns")
+        beside = width - _TRACE_BESIDE if width >= _THREE_COLUMNS else width * 6 // 10
+        self.panes.fit(width if full else beside, single=width < NARROW)
         self.repaint()
 
     def go_on(self) -> None:

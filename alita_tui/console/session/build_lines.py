@@ -22,6 +22,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import build_marks, build_sentences, build_stage, duration
 from alita_tui.view.cards import Card, Deck
+from alita_tui.view.five_answers import touches
 
 EDGE = "▌"
 """Left of each line of a build that waits for its verdict."""
@@ -48,11 +49,13 @@ def build_lines(
     time = duration(first.at, last.at)
     figures = [(amount, "muted"), (rating_mark(deck, card), "text"), (cost, "muted"), (time, "muted")]
     name = one_line(f"{build.name} v{build.version}", 80)
-    if build.status == "pending" and not opened:
-        return _waiting(build, name, bar, marks, time, wide, review)
+    if build.status == "pending":
+        question = _waiting(build, name, bar, marks, time, wide, review, opened=opened)
+        beneath = _beneath(deck, card, build, wide) if opened else []
+        return [Drawn(-1, ()), *question, *beneath, Drawn(-1, ())]
     stage, tone = build_stage(build)
-    mark = {"good": "✓", "bad": "✗"}.get(tone, "◈" if build.status == "pending" else "◆")
-    ink = tone if tone in ("good", "bad") or build.status == "pending" else "build"
+    mark = {"good": "✓", "bad": "✗"}.get(tone, "◆")
+    ink = tone if tone in ("good", "bad") else "build"
     left: Line = (
         (" ", ""),
         (f"{mark} ", ink),
@@ -63,14 +66,18 @@ def build_lines(
     if width_of(left) + 2 + len(bar) + cell_len(time) + 2 > wide:
         bar = ()  # cut marks would tell of fewer checks
     lines = [Drawn(-1, fitted((*left, ("  ", ""), *bar), figures, wide))]
-    if opened:
-        for number, said in enumerate(build_sentences(build)):
+    return [*lines, *_beneath(deck, card, build, wide)] if opened else lines
+
+
+def _beneath(deck: Deck, card: Card, build: BuildState, width: int) -> list[Drawn]:
+    """Return what an opened card shows: the outcomes of its drafts, and its rows."""
+    lines: list[Drawn] = []
+    for number, said in enumerate(build_sentences(build)):
+        if number or build.status != "pending":  # the question says the purpose already
             style = "muted" if number else "text"
-            lines += [
-                Drawn(-1, ruled(((text, style),))) for text in wrap(said, max(min(wide, PROSE) - MARGIN, 10))
-            ]
-        lines += rows_of(deck, card, wide, preview=False)
-    return lines
+            room = max(min(width, PROSE) - MARGIN, 10)
+            lines += [Drawn(-1, ruled(((text, style),))) for text in wrap(said, room)]
+    return lines + rows_of(deck, card, width, preview=False)
 
 
 def _waiting(
@@ -81,8 +88,10 @@ def _waiting(
     time: str,
     width: int,
     review: str,
+    *,
+    opened: bool,
 ) -> list[Drawn]:
-    """Return the card of a build that waits for its verdict: what, what it would reach, how sure, what to press."""
+    """Return the question of a build that waits: what, what it would reach, how sure, what to press."""
     room = max(width - MARGIN, 10)
     edge: Line = ((EDGE, "wait"), ("  ", ""))
     asked = " is ready. May it join your library?"
@@ -101,10 +110,10 @@ def _waiting(
     if attempt is not None:
         said = wrap(one_line(attempt.draft.description, 300), room)
         lines += [(*edge, (text, "observation")) for text in said[:2]]
-        items = attempt.draft.capabilities.items
-        if items:
-            reach = at_words(one_line(", ".join(items), 300), max(room - 14, 8))
-            lines.append((*edge, ("▲ ", "warn"), ("would reach ", "observation"), (reach, "strong")))
+        touched = [text for text, _tone in touches(attempt)]
+        if not attempt.draft.capabilities.none:
+            reach = at_words(one_line("; ".join(touched), 300), max(room - 12, 8))
+            lines.append((*edge, ("▲ ", "warn"), ("may touch ", "observation"), (reach, "strong")))
         else:
             none = wrap("asks for no permission: no files, no network, no secrets", room)
             lines += [(*edge, (text, "observation")) for text in none]
@@ -119,5 +128,6 @@ def _waiting(
         lines += [(*edge, (" " * (len(bar) + 2), ""), (text, "observation")) for text in more]
     if review:
         keys: Line = ((review, "strong"), (" review   ", "muted"))
-        lines.append((*edge, *keys, ("Enter", "strong"), (" opens what was done", "muted")))
-    return [Drawn(-1, ()), *(Drawn(-1, clip(line, width), "waiting") for line in lines), Drawn(-1, ())]
+        enter = " closes what was done" if opened else " opens what was done"
+        lines.append((*edge, *keys, ("Enter", "strong"), (enter, "muted")))
+    return [Drawn(-1, clip(line, width), "waiting") for line in lines]

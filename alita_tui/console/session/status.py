@@ -12,6 +12,7 @@ from alita_tui.console.session.providers import model_parts
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
+from alita_tui.view.spend import settled_tokens
 from alita_tui.view.tasks import side_by_side
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -130,8 +131,9 @@ class StatusLine(Plain):
             (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
         )
         parts += model_parts(view)
-        if tokens := spend.input_tokens + spend.output_tokens:
-            parts.append((6, f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
+        if tokens := settled_tokens(spend):
+            about = "~" if spend.estimated_tokens else ""
+            parts.append((6, f"{about}{tokens / 1000:.1f}k tokens", "$alita-muted"))
         if view.sandbox is not None and view.sandbox.available:
             parts.append((7, "sandbox ready", "$alita-muted"))
         if view.live.unsaved:

@@ -23,6 +23,7 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
 from alita_tui.view.agents import AgentUsage, by_agent, by_specialist
 from alita_tui.view.model import ProviderView, SessionView
+from alita_tui.view.spend import ESTIMATED, tokens_of, total_of
 from alita_tui.view.statistics import dollars
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
@@ -158,8 +159,9 @@ def _caps(view: SessionView, width: int) -> list[Row]:
             )
         )
     rows.append(Row(((f"${spend.day_usd:.2f}", "strong"),), (("  today     ", ""),)))
-    tokens = f"{spend.input_tokens:,} in, {spend.output_tokens:,} out, {spend.calls} calls"
-    rows.append(Row(((tokens, ""),), (("  tokens    ", ""),)))
+    rows.append(Row(((total_of(spend), ""),), (("  tokens    ", ""),)))
+    if spend.estimated_tokens:
+        rows.append(Row(((ESTIMATED, "muted"),), (("            ", ""),)))
     if spend.unpriced_calls:
         message = (
             f"{spend.unpriced_calls} calls without a known price: in the totals as budget.unknown_usd says"
@@ -173,7 +175,7 @@ def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
     room = min(max(len(share.name) for share in shares), 28)
     rows = []
     for share in sorted(shares, key=lambda share: (-share.usd, -share.tokens)):
-        calls = f"  {counted(share.calls, 'call')}, {share.tokens:,} tokens"
+        calls = f"  {counted(share.calls, 'call')}, {tokens_of(share)} tokens"
         full, track = parted(share.usd / top, max(width - room - 44, 6))
         body = ((full, "name"), (track, "line"), (f" {dollars(share.usd)}", "strong"), (calls, "muted"))
         rows.append(Row(body, ((f"  {cut(share.name, room):<{room}}  ", ""),)))
@@ -187,7 +189,7 @@ def _agents(agents: Sequence[AgentUsage]) -> list[Row]:
         body = (
             (dollars(agent.usd), "strong"),
             (
-                f"  {counted(agent.calls, 'call')}, {agent.tokens:,} tokens, {counted(agent.steps, 'step')}",
+                f"  {counted(agent.calls, 'call')}, {tokens_of(agent)} tokens, {counted(agent.steps, 'step')}",
                 "muted",
             ),
             (f", models took {agent.model_ms / 1000:.1f} s" if agent.model_ms else "", "muted"),
@@ -204,14 +206,18 @@ def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:
         name = share.name.partition(":")[0]
         total = sums.get(name, Share(one_line(name)))
         sums[name] = Share(
-            total.name, total.calls + share.calls, total.usd + share.usd, total.tokens + share.tokens
+            total.name,
+            total.calls + share.calls,
+            total.usd + share.usd,
+            total.tokens + share.tokens,
+            total.estimated_tokens + share.estimated_tokens,
         )
     return tuple(sums.values())
 
 
 def _call(call: PaidCall) -> Row:
     usd = dollars(call.usd) if call.usd is not None else "no price"
-    tokens = f"  {call.tokens:,} tokens{', estimated' if call.estimated else ''}"
+    tokens = f"  {'~' if call.estimated else ''}{call.tokens:,} tokens"
     where = f"  {call.at.astimezone():%H:%M:%S}  step {call.step:<3} "
     body = ((usd, "strong"), (tokens, "muted"), (f"  {call.role}, {call.model}", ""))
     return Row(body, ((where, "muted"),))
@@ -235,7 +241,7 @@ def _days(days: Sequence[tuple[str, DaySpend]], width: int) -> list[Row]:
 def _saved(view: SessionView) -> list[Row]:
     spend = view.spend
     hits = 100 * spend.cached_tokens / spend.input_tokens if spend.input_tokens else 0.0
-    calls = spend.calls + spend.spared_calls
+    calls = spend.paid_calls + spend.spared_calls
     spared = f"{spend.spared_calls} of {calls} calls answered from earlier sessions"
     reuse = f"{spend.reused_runs} runs of tools that were there already"
     reuse += f"; building them again: about ${spend.reused_usd:.2f}" if spend.reused_usd else ""

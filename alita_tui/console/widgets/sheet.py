@@ -47,8 +47,8 @@ class Row(msgspec.Struct, frozen=True):
     """Wrap at the edge, keeping every blank, instead of between words."""
     beside: Row | None = None
     """A row to its right, in the other half of the width."""
-    clip: bool = False
-    """Cut to one line on screen."""
+    clip: int = 0
+    """Lines on screen to which it is cut; 0 if it is not cut."""
     link: int = 0
     """The line of the code that it leads to; 0 for none."""
 
@@ -89,8 +89,9 @@ def fold_row(row: Row, width: int) -> list[Line]:
     room = max(width - width_of(row.gutter), 8)
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
     pieces = folded(row.body, room, hard=row.hard)
-    if row.clip and len(pieces) > 1:
-        return [(*row.gutter, *folded(row.body, room - 2, bare=True)[0], (" …", "muted"))]
+    if row.clip and len(pieces) > row.clip:
+        pieces = folded(row.body, room - 2, bare=True)[: row.clip]
+        pieces[-1] = (*pieces[-1], (" …", "muted"))
     return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]
 
 
@@ -182,7 +183,8 @@ class Sheet(Entry, ScrollView, can_focus=True):
             return shown
         for index, row in enumerate(self._rows):
             if row.source == source and index in self._owner:
-                goal = min(max(0, self._owner.index(index) - 3), len(self._lines) - self.size.height)
+                before = min(3, (self.size.height - 1) // 2)
+                goal = min(max(0, self._owner.index(index) - before), len(self._lines) - self.size.height)
                 if goal > self.max_scroll_y and attempts:  # the scroll range is not known yet
                     self.call_after_refresh(self.scroll_to_source, source, attempts - 1)
                 else:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from alita_tui.events import Json
 from alita_tui.mcp_box.handing.portable import PortableTool
 from alita_tui.mcp_box.handing.skill import skill_name
 from alita_tui.mcp_box.serve.descriptors import described, gives_object
@@ -35,16 +36,10 @@ def server_name(name: str) -> str:
 
 
 def server_files(name: str, tools: Sequence[PortableTool], limits: Limits, sdk: str) -> dict[str, bytes]:
-    """Return the files of a server by path, except for its lock.
+    """Return the files of a server by path, except for its lock and packages of npm, which go into `npm_folder`.
 
     `sdk` is the version of the protocol's SDK to pin. Raises UsageError for tools that cannot share a server.
     """
-    if unsupported := next((tool for tool in tools if tool.record.draft.language != "python"), None):
-        raise UsageError(
-            f"{unsupported.name} is written in {runtime_of(unsupported.record.draft.language).title}, "
-            "and a standalone server holds Python tools alone.",
-            hint="`alita mcp serve` serves tools in every language; a skill or a pack holds them too.",
-        )
     package = name.replace("-", "_")
     texts = {
         "pyproject.toml": _project(name, package, tools, sdk),
@@ -60,10 +55,22 @@ def server_files(name: str, tools: Sequence[PortableTool], limits: Limits, sdk: 
     for tool in tools:
         draft = tool.record.draft
         folder = "in_alita" if _STAND_INS.search(draft.tests) else "tools"
-        texts[f"src/{package}/tools/{tool.name}.py"] = draft.code
+        texts[f"src/{package}/tools/{_script(tool)}"] = draft.code
+        if draft.language != "python":
+            texts[f"tests/programs/{tool.name}.py"] = _template("program.py")
         texts[f"src/{package}/tools/{tool.name}.mcp.json"] = _pretty(tool.manifest)
         texts[f"tests/{folder}/test_{tool.name}.py"] = draft.tests
     return {path: text.encode("utf-8", "replace") for path, text in texts.items()}
+
+
+def npm_folder(name: str, tool: PortableTool) -> str:
+    """Return the folder for a tool's packages of npm. Each tool has its own, as two may want two versions."""
+    return f"src/{name.replace('-', '_')}/tools/{tool.name}/node_modules"
+
+
+def _script(tool: PortableTool) -> str:
+    file = f"{tool.name}{runtime_of(tool.record.draft.language).suffix}"
+    return f"{tool.name}/{file}" if tool.record.lock.npm else file
 
 
 def _template(name: str) -> str:
@@ -79,7 +86,8 @@ def _facts(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:
         if not draft.output_schema:
             descriptor.pop("outputSchema", None)
         tools_facts.append({
-            "descriptor": descriptor, "script": f"{tool.name}.py", "takes": draft.input_schema,
+            "descriptor": descriptor, "script": _script(tool), "takes": draft.input_schema,
+            "parameters": runtime_of(draft.language).parameters(draft), "program": _program(draft.language),
             "wrapped": bool(draft.output_schema) and not gives_object(draft.output_schema),
             "secrets": list(secret_names(tool.record.granted)),
             "example": None if example is None else {"arguments": example.arguments, "result": example.result},
@@ -94,6 +102,13 @@ def _facts(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:
     )
 
 
+def _program(language: str) -> Json:
+    start = runtime_of(language).outside_start
+    if start is None:
+        return None
+    return {"argv": list(start.argv), "env": dict(start.env), "reserved_bytes": start.reserved_bytes}
+
+
 def _version(tools: Sequence[PortableTool]) -> str:
     return f"1.{max(tool.record.version for tool in tools)}.0"
 
@@ -102,7 +117,7 @@ def _pins(tools: Sequence[PortableTool]) -> list[str]:
     """Return the packages that the tools were approved with. Raises UsageError if two tools pin different versions."""
     pins: dict[str, tuple[str, str]] = {}
     for tool in tools:
-        for package in tool.record.lock.packages:
+        for package in tool.record.lock.wheels.packages:
             version, pinned_by = pins.setdefault(package.name, (package.version, tool.name))
             if version != package.version:
                 raise UsageError(
@@ -137,7 +152,7 @@ dev = ["pytest>=8.4,<10"]
 
 [tool.pytest.ini_options]
 testpaths = ["tests/test_server.py", "tests/tools"]
-pythonpath = ["src/{package}/tools"]
+pythonpath = ["src/{package}/tools", "tests/programs"]
 """
 
 
@@ -188,6 +203,7 @@ def _readme(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:
         lines += ["Hosts are not held apart here: in the container the server has the whole network.", ""]
     if secrets := sorted({name for tool in tools for name in secret_names(tool.record.granted)}):
         lines += [f"Secrets are read from the environment: {', '.join(secrets)}.", ""]
+    lines += _languages(name, tools)
     lines += ["## Where they come from", ""]
     for tool in tools:
         date = f" on {tool.approved_at[:10]}" if tool.approved_at else ""
@@ -201,6 +217,26 @@ def _readme(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:
             f"The tests of {', '.join(sandbox_only)} are in `tests/in_alita`: they need stand-ins of alita's sandbox.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _languages(name: str, tools: Sequence[PortableTool]) -> list[str]:
+    """Return what is to be known of tools that are not in Python."""
+    others = [tool for tool in tools if tool.record.draft.language != "python"]
+    if not others:
+        return []
+    titles = (
+        f"`{tool.name}` is written in {runtime_of(tool.record.draft.language).title}" for tool in others
+    )
+    missing = {runtime_of(tool.record.draft.language).outside_missing for tool in others} - {""}
+    lines = ["## Languages", "", f"{'; '.join(titles)}. What runs it comes with the packages of the server."]
+    if missing:
+        lines.append(f"The machine has to have {' and '.join(sorted(missing))}.")
+    if npm := [tool for tool in others if tool.record.lock.npm]:
+        folders = ", ".join(f"`{npm_folder(name, tool)}`" for tool in npm)
+        lines.append(
+            f"Packages of npm are in {folders}: what the sha512 of the approval names, unpacked without any script."
+        )
+    return [*lines, ""]
 
 
 def _pretty(value: Any) -> str:

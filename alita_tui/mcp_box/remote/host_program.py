@@ -20,7 +20,7 @@ class HostProgram:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self.said = bytearray()
+        self.stderr_tail = bytearray()
         self._listening = asyncio.create_task(self._listen())
 
     @property
@@ -73,7 +73,7 @@ class HostProgram:
     async def _listen(self) -> None:
         assert self._process.stderr is not None
         while chunk := await self._process.stderr.read(_PIECE):
-            self.said = (self.said + chunk)[-_TAIL:]
+            self.stderr_tail = (self.stderr_tail + chunk)[-_TAIL:]
 
 
 async def start_on_host(argv: tuple[str, ...], env: Mapping[str, str], folder: str = "/") -> HostProgram:

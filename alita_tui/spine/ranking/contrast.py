@@ -2,7 +2,8 @@
 
 What separates two similar tools is what people asked of one and not of the other. So the decision is fitted for each
 query anew, on the served queries of the few best texts alone: kernel ridge regression (Saunders et al., "Ridge
-Regression Learning Algorithm in Dual Variables", 1998) on words and pairs of neighbouring words.
+Regression Learning Algorithm in Dual Variables", 1998) on words and pairs of neighbouring words. The start and the end
+of a query count as words in pairs: requests for one tool often begin alike.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from alita_tui.spine.ranking.likeness import Floats, Ids
 from alita_tui.spine.ranking.segment import END, Entry, Places
 
-_NEWEST = 20
+NEWEST = 20
 """Served queries of a text that are read: the newest."""
 _RIDGE = 0.1
 """How far the decision may be wrong about each served query."""
@@ -62,7 +63,7 @@ def contrast(entries: Sequence[Entry], query: Sequence[int], size: int) -> Float
 
 def _newest(sequence: Ids) -> Ids:
     ends = np.flatnonzero(sequence == END)
-    return sequence[ends[-_NEWEST - 1] + 1 :] if len(ends) > _NEWEST else sequence
+    return sequence[ends[-NEWEST - 1] + 1 :] if len(ends) > NEWEST else sequence
 
 
 def _of_sequence(sequence: Ids, size: int, first: int) -> _Features:
@@ -71,9 +72,11 @@ def _of_sequence(sequence: Ids, size: int, first: int) -> _Features:
     example = np.cumsum(is_end) - is_end + first
     numbers = sequence.astype(np.int64)
     words = np.flatnonzero(~is_end)
-    pairs = np.flatnonzero(~is_end[:-1] & ~is_end[1:])
-    keys = np.concatenate((numbers[words], size * (1 + numbers[pairs]) + numbers[pairs + 1]))
-    span = size * (size + 1)
+    # in pairs the start and the end of a query have the number after those of all words
+    bounded = np.concatenate(([size], np.where(is_end, size, numbers)))
+    pairs = np.flatnonzero((bounded[:-1] != size) | ~is_end)
+    keys = np.concatenate((numbers[words], (size + 1) * (1 + bounded[pairs]) + bounded[pairs + 1]))
+    span = (size + 1) * (size + 2)
     codes = np.concatenate((example[words], example[pairs])) * span + keys
     codes.sort()  # faster than np.unique
     codes = codes[np.diff(codes, prepend=-1) != 0]

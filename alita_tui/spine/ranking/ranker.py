@@ -32,9 +32,9 @@ _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
 """The prior standard deviation of a query's cosines, and the number of texts that the prior counts as."""
-_CONTRAST, _CONTRASTED, _TAUGHT = 0.3, 5, 8
-"""What the contrast counts, which of the first texts it is for, and how many queries such a text has to have served: of
-fewer it says more about who was asked often than about the query."""
+_CONTRAST, _CONTRASTED, _TAUGHT = 0.8, 12, 8
+"""What the contrast counts at most, which of the first texts it is for, and how many queries such a text has to have
+served: of fewer it says more about who was asked often than about the query."""
 _CLOSEST = 50
 """Maximum number of texts that share no word with the query and are ranked by their vectors alone."""
 
@@ -190,12 +190,16 @@ class Ranker:
         """Exchange the scores of the first texts so that their contrasts count, and return these.
 
         Only texts with a long history change places, and only with each other: else a text would lose for being new.
+        The shorter the shortest history is, the less the contrasts count.
         """
+        from alita_tui.spine.ranking.contrast import NEWEST
+
         taught = [at for at in _in_order(scores, matches)[:_CONTRASTED] if matches[at].served >= _TAUGHT]
         if len(taught) < 2:
             return {}
+        known = min(1.0, min(matches[at].served for at in taught) / NEWEST)
         found = index.contrast(query, [matches[at].key for at in taught])
-        contrasts = dict(zip(taught, found, strict=True))
+        contrasts = {at: known * contrast for at, contrast in zip(taught, found, strict=True)}
         best_first = sorted(taught, key=lambda at: -(scores[at] + _CONTRAST * contrasts[at]))
         for at, score in zip(best_first, [scores[at] for at in taught], strict=True):
             scores[at] = score

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
+from collections.abc import Iterator
+
+import msgspec
 
 from alita_tui.events import Capabilities, GateName, GateResult, ToolDraft
 from alita_tui.runtimes.languages import runtime_of
@@ -50,6 +53,7 @@ class CapabilitiesCheck:
                 observed[kind].append(one_line(item, 80))
         used = await asyncio.to_thread(uses, case.draft, Capabilities())
         unclaimed = await asyncio.to_thread(uses, case.draft, case.draft.capabilities)
+        places = await asyncio.to_thread(first_lines, case.draft)
         declared = _declared(case.draft.capabilities)
         if "/files/" in case.draft.code:
             for kind in {"reads", "writes"} & {*declared}:
@@ -72,17 +76,18 @@ class CapabilitiesCheck:
             own = not declaration and not strange
             tone: Tone = "bad" if strange else "warn" if spare else "good"
             end = " · asked for, not used" if spare else " · scratch files of its own" if own else ""
-            rows.append(evidence(kind, mark + text + end, tone))
+            line = 0 if own else places.get(kind, 0)
+            rows.append(evidence(kind, mark + text + end, tone, line))
             undeclared += [kind] if strange else []
         if case.parent is not None and (more := await asyncio.to_thread(_newly, case.parent, used)):
             rows.append(evidence(NEW_REACH, more, "warn"))
         if undeclared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
         # The summary claims only what was observed.
-        declaration = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
-        reached = ", ".join(kind for kind in _KINDS if observed[kind]) or "none"
+        asked = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "nothing"
+        reached = ", ".join(kind for kind in _KINDS if observed[kind]) or "nothing"
         return passed(
-            self.name, f"declared {declaration}; in the code: no more; seen in tests: {reached}", rows
+            self.name, f"it asks for {asked}; its code reaches no further; its tests used {reached}", rows
         )
 
 
@@ -105,20 +110,37 @@ def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:
 
 def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     """Return what the code reaches for beyond the granted capabilities, by kind, with hosts that are written out."""
-    import msgspec
-
     by_kind: dict[str, list[str]] = {kind: [] for kind in _KINDS}
-    runtime = runtime_of(draft.language)
-    for finding in runtime.uses(msgspec.structs.replace(draft, capabilities=granted)).sorted():
-        if finding.rule in _RULES:
-            by_kind[_RULES[finding.rule]].append(finding.text.split(":")[0].split(", so it can")[0])
+    for kind, name, _ in _reached(draft, granted):
+        by_kind[kind].append(name)
     if by_kind["network"]:
-        for _, text, _ in runtime.constants(draft.code):
+        for _, text, _ in runtime_of(draft.language).constants(draft.code):
             if isinstance(text, str):
                 by_kind["network"] += [
                     f"{host}:{port or _PORTS[scheme]}" for scheme, host, port in _URL.findall(text)
                 ]
     return {kind: list(dict.fromkeys(listed)) for kind, listed in by_kind.items()}
+
+
+def _reached(draft: ToolDraft, granted: Capabilities) -> Iterator[tuple[str, str, int]]:
+    """Yield kind, name and line of each thing that the code reaches for beyond the granted capabilities."""
+    limited = msgspec.structs.replace(draft, capabilities=granted)
+    for finding in runtime_of(draft.language).uses(limited).sorted():
+        if finding.rule in _RULES:
+            yield _RULES[finding.rule], finding.text.split(":")[0].split(", so it can")[0], finding.line
+
+
+def first_lines(draft: ToolDraft) -> dict[str, int]:
+    """Return by kind the first line that uses what the code reaches for, which the import of it is not."""
+    lines = draft.code.splitlines()
+    first: dict[str, int] = {}
+    for kind, name, found_at in _reached(draft, Capabilities()):
+        later = (number for number, text in enumerate(lines[found_at:], found_at + 1) if name in text)
+        imported = 0 < found_at <= len(lines) and lines[found_at - 1].lstrip().startswith(
+            ("import ", "from ")
+        )
+        first.setdefault(kind, next(later, found_at) if imported else found_at)
+    return first
 
 
 def _declared(capabilities: Capabilities) -> dict[str, str]:

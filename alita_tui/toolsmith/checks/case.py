@@ -13,6 +13,7 @@ from alita_tui.events import (
     GateName,
     GateResult,
     GateRow,
+    GateState,
     Json,
     Lock,
     ToolDraft,
@@ -70,19 +71,34 @@ def _or_raise(result: T | BaseException) -> T | CouldNotRun:
     return result
 
 
-def evidence(label: str, text: str, tone: Tone = "") -> GateRow:
-    """Return one line of what a check observed."""
-    return GateRow(label=label, text=text, tone=tone)
+def evidence(label: str, text: str, tone: Tone = "", line: int = 0) -> GateRow:
+    """Return one line of what a check observed; `line` is the line of the code that it is about."""
+    return GateRow(label=label, text=text, tone=tone, line=line)
 
 
-def passed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:
-    """Return the result of a check that found nothing against the draft."""
-    return GateResult(gate=gate, state="passed", summary=one_line(summary, 300), rows=tuple(rows))
+NOT_COUNTED = (0, 0)
 
 
-def failed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:
-    """Return the result of a check that found something against the draft."""
-    return GateResult(gate=gate, state="failed", summary=one_line(summary, 300), rows=tuple(rows))
+def passed(
+    gate: GateName, summary: str, rows: Sequence[GateRow] = (), figures: tuple[int, int] = NOT_COUNTED
+) -> GateResult:
+    """Return the result of a check that found nothing against the draft; `figures` are `good` and `tried`."""
+    return _result(gate, "passed", summary, rows, figures)
+
+
+def failed(
+    gate: GateName, summary: str, rows: Sequence[GateRow] = (), figures: tuple[int, int] = NOT_COUNTED
+) -> GateResult:
+    """Return the result of a check that found something against the draft; `figures` are `good` and `tried`."""
+    return _result(gate, "failed", summary, rows, figures)
+
+
+def _result(
+    gate: GateName, state: GateState, summary: str, rows: Sequence[GateRow], figures: tuple[int, int]
+) -> GateResult:
+    good, tried = figures
+    summary = one_line(summary, 300)
+    return GateResult(gate=gate, state=state, summary=summary, rows=tuple(rows), good=good, tried=tried)
 
 
 def brief_json(value: Json, most: int = 120) -> str:

@@ -25,8 +25,12 @@ _AGAIN = 20
 """Inputs, including those of the tests, that are tried again at the end."""
 _TIMES = 6
 
+_ALONE = 8.0
+"""Seconds after which a call that runs alone comes to no end."""
+
 Answer = dict[str, Any]
 Calls = list[dict[str, Json]]
+Pairs = list[tuple[dict[str, Json], Answer]]
 
 
 class Fault(Value, frozen=True):
@@ -56,6 +60,7 @@ class FuzzCheck:
         answers = await self._bench.outputs(case, [*candidates, *again], seconds=2.0, total=12.0)
         late, answers = answers[len(candidates) :], answers[: len(candidates)]
         pairs = list(zip(candidates, answers, strict=False))
+        pairs = await self._without_slow(case, pairs)
         fault_list = await asyncio.to_thread(faults, case.draft, pairs)
         if not fault_list and len(pairs) < min(_FEWEST, len(candidates)):
             raise CouldNotRun(f"there was time for {len(pairs)} of {len(candidates)} inputs")
@@ -84,6 +89,30 @@ class FuzzCheck:
             )
         return passed(self.name, summary, rows)
 
+    async def _without_slow(self, case: Case, pairs: Pairs) -> Pairs:
+        """Leave out the inputs that took too long, unless one of a few also comes to no end alone, with more time.
+
+        A busy machine, or a draft that starts a browser for each call, is slow without being endless.
+        """
+        late = sorted(
+            (arguments for arguments, answer in pairs if answer.get("error") == "timeout"),
+            key=lambda arguments: len(brief_json(arguments, 100_000)),
+        )
+        if not late:
+            return pairs
+        ended: Pairs = []
+        for arguments in (late[0], late[len(late) // 2], late[-1])[: len(late)]:
+            answers = await self._bench.outputs(
+                case, [arguments], fresh=True, seconds=_ALONE, total=3 * _ALONE
+            )
+            if answers and answers[0].get("error") == "timeout":
+                return [
+                    *((given, answer) for given, answer in pairs if given not in late),
+                    (arguments, answers[0]),
+                ]
+            ended += [(arguments, answer) for answer in answers]
+        return [*((given, answer) for given, answer in pairs if given not in late), *ended]
+
     async def _stateful(self, case: Case, tried: Calls, answers: list[Answer], late: list[Answer]) -> str:
         """Return how a repeated input got another answer after hundreds of others; empty if none did.
 
@@ -108,7 +137,7 @@ class FuzzCheck:
             tries = await asyncio.to_thread(_tries, smallest, case.draft)
             if not tries:
                 break
-            answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0)
+            answers = await self._bench.outputs(case, tries, seconds=2.0, total=4.0)
             pairs = list(zip(tries, answers, strict=False))
             again = await asyncio.to_thread(faults, case.draft, pairs)
             kinds = {fault.kind: fault for fault in again}

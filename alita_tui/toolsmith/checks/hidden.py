@@ -85,10 +85,10 @@ class HiddenTestsCheck:
         good = sum(row.tone == "good" for row in rows)
         summary = f"{good} of {len(rows)} cases, written by {model or 'another call'} without seeing the code"
         if good < len(rows):
-            return failed(self.name, summary, rows)
+            return failed(self.name, summary, rows, (good, len(rows)))
         if len(rows) < len(cases):
             raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases", rows)
-        return passed(self.name, summary, rows)
+        return passed(self.name, summary, rows, (good, len(rows)))
 
     async def ran(self, case: Case) -> Ran:
         """Return the cases with the tool's answers, asked for and run once for all checks. Raises CouldNotRun."""

@@ -102,7 +102,7 @@ class MutationCheck:
             rows.append(evidence("", f"and {len(alive) - _SURVIVORS_SHOWN} more", "muted"))
         if len(results) < len(candidates):
             rows.append(evidence("not tried", f"{len(candidates) - len(results)}, for lack of time", "muted"))
-        return passed(self.name, summary, rows) if good else failed(self.name, summary, rows)
+        return (passed if good else failed)(self.name, summary, rows, (caught, counted))
 
     async def _behaving_differently(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
         """Return surviving mutants that behave differently from the original, and how many do not."""

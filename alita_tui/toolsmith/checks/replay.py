@@ -52,6 +52,7 @@ class ReplayCheck:
             return passed(self.name, "it replaces no tool, so there are no old calls to repeat")
         old = await self._old_tests(case, case.parent)
         rows, summary, complete = await self._repeat_calls(case)
+        figures = sum(row.tone == "good" for row in rows), len(rows)
         if old:
             listed = ", ".join(row.label for row in old)
             summary = f"{counted(len(old), 'test')} of the version before failing: {listed}; {summary}"
@@ -67,10 +68,10 @@ class ReplayCheck:
             summary += f"; of the tools that call it {outcome}"
             rows += called
         if old or any(row.tone in ("warn", "bad") for row in rows):
-            return failed(self.name, summary, [*old, *rows])
+            return failed(self.name, summary, [*old, *rows], figures)
         if not complete:
             raise CouldNotRun(summary, rows)
-        return passed(self.name, summary, rows)
+        return passed(self.name, summary, rows, figures)
 
     async def _mended(self, case: Case) -> list[GateRow]:
         """Return a row for each call that failed with the previous version, with its outcome now."""

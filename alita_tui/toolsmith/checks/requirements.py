@@ -12,7 +12,7 @@ from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.requirements import NPM, distribution
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Tone, evidence, failed, passed
 
 _YOUNG_DAYS = 30
 """Age in days below which hardly anyone has reviewed a project."""
@@ -68,7 +68,9 @@ class RequirementsCheck:
                 notes.append("known faults were not looked up")
             bad += [f"{package.name}: {fault}" for fault in faults]
             text = "; ".join([*faults, *notes])
-            rows.append(evidence(f"{package.name} {package.version}", text, "bad" if faults else "good"))
+            told = package.direct and namesake(package.name)
+            tone: Tone = "bad" if faults else "warn" if told else "good"
+            rows.append(evidence(f"{package.name} {package.version}", text, tone))
         if bad:
             return failed(self.name, "; ".join(bad), rows)
         without_facts = [
@@ -106,6 +108,9 @@ class RequirementsCheck:
             faults.append(f"it looks like {original}, which is meant more often, and is {age}")
         elif original:
             notes.append(f"looks like {original}, but has its own history")
+        elif other := namesake(package.name):
+            scope = package.name.removeprefix(NPM).partition("/")[0]
+            notes.append(f"has the name of {other.removeprefix(NPM)}, but is of {scope}")
         young = days is not None and days < _YOUNG_DAYS
         if young and facts and facts.first_upload:
             faults.append(f"the project first appeared {days} days ago")
@@ -144,6 +149,10 @@ def look_alike(name: str) -> str:
     plain = plain_of(name)
     if name.startswith(NPM) and (original := _known_without_ends().get(_without_ends(plain))):
         return original
+    if (original := namesake(name)) and _without_ends(_plain_npm(_scope(name))) == _without_ends(
+        _plain_npm(original)
+    ):
+        return original  # `@lodash/lodash` seems to be of those who make lodash, and anyone can take a free scope
     for popular_name in popular_names:
         plain_known = plain_of(popular_name)
         if plain == plain_known:
@@ -153,6 +162,24 @@ def look_alike(name: str) -> str:
         if len(plain_known) >= 4 and OSA.distance(plain, plain_known, score_cutoff=most) <= most:
             return popular_name
     return ""
+
+
+def namesake(name: str) -> str:
+    """Return the much used package of npm whose name another one has in a scope that none of the much used is in."""
+    if not name.startswith(f"{NPM}@") or _scope(name) in _known_scopes():
+        return ""
+    found = _known_without_ends().get(_without_ends(_plain_npm(name.partition("/")[2])), "")
+    return "" if found.startswith(f"{NPM}@") else found
+
+
+def _scope(name: str) -> str:
+    return name.partition("/")[0] if name.startswith(f"{NPM}@") else ""
+
+
+@cache
+def _known_scopes() -> frozenset[str]:
+    """Return the scopes of the most used packages of npm, as `npm:@SCOPE`: whoever holds one names what is in it."""
+    return frozenset(_scope(name) for name in popular_of_npm()) - {""}
 
 
 def known_names(package: LockedPackage) -> tuple[str, ...]:

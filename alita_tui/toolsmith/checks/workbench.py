@@ -37,6 +37,10 @@ _SLOWER = 2.0
 """Factor on the time of a draft with packages, which every new process has to import."""
 
 
+_WITH_BROWSER = 4.0
+"""Factor on the time of each call and test of a draft with a browser, which every call starts anew."""
+
+
 class Unsupported(CouldNotRun):
     """The sandbox does not have this time zone or locale."""
 
@@ -82,7 +86,8 @@ class Workbench:
         CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
         total *= self._more_time * (_SLOWER if case.lock.packages else 1)
-        pieces = [replace(piece, seconds=piece.seconds * self._more_time) for piece in pieces]
+        each = self._more_time * (_WITH_BROWSER if case.draft.capabilities.browser else 1)
+        pieces = [replace(piece, seconds=piece.seconds * each) for piece in pieces]
         if local := local_files(case.draft, files):
             pieces = [replace(piece, files=local) if piece.kind == "calls" else piece for piece in pieces]
         longest = max((piece.seconds for piece in pieces), default=0.0)

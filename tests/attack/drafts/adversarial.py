@@ -62,7 +62,7 @@ class _Change:
 @cache
 def adversarial() -> tuple[Sample, ...]:
     """All bad ones, class by class."""
-    return tuple(one for path in sorted(FOLDER.glob("*.txt")) for one in _read(path.read_text("utf-8")))
+    return tuple(one for path in sorted(FOLDER.glob("*.txt")) for one in read(path.read_text("utf-8")))
 
 
 @cache
@@ -73,7 +73,7 @@ def honest() -> tuple[Sample, ...]:
     )
 
 
-def _read(text: str) -> Iterator[Sample]:
+def read(text: str) -> Iterator[Sample]:
     text = _CHARACTER.sub(lambda found: chr(int(found[1], 16)), text)
     kind, words = "", tuple[str, ...]()
     change: _Change | None = None

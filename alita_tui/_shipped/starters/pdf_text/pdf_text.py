@@ -26,6 +26,8 @@ def run(document: str, first: int = 1, last: int = 0, password: str = "") -> dic
                 "the document needs another password" if password else "the document needs a password"
             )
         pages = len(reader.pages)
+        if not pages:
+            raise ValueError("the document has no pages")
         last = last or pages
         if not 1 <= first <= last <= pages:
             raise ValueError(f"the document has the pages 1 to {pages}")

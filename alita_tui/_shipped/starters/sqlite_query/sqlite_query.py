@@ -28,7 +28,8 @@ def run(
 
     Without `sql` the rows are the tables. `values` fill the statement's question marks. With `save_as` the
     statement may change a copy of the database, which is left under that name. Raises ValueError for what is
-    no database, a statement that fails, and a change without `save_as`.
+    no database, a statement that fails, and a change without `save_as`. Changes that stand only in a `-wal`
+    file beside the database are not seen.
     """
     if limit < 0:
         raise ValueError("limit has to be 0 or more")
@@ -37,6 +38,7 @@ def run(
     source = Path(database).resolve()
     if not source.is_file():
         raise ValueError(f"there is no file {database}")
+    _check_whole(source)
     if save_as:
         shutil.copyfile(source, save_as)
     place = Path(save_as).resolve().as_uri() if save_as else f"{source.as_uri()}?mode=ro&immutable=1"
@@ -52,6 +54,18 @@ def run(
     finally:
         found.close()
     return {**answer, "file": save_as} if save_as else answer
+
+
+def _check_whole(source: Path) -> None:
+    """Raises ValueError for a file that ends before its last page: SQLite would read that as empty cells."""
+    with source.open("rb") as file:
+        head = file.read(100)
+    page = int.from_bytes(head[16:18], "big")
+    page = 65_536 if page == 1 else page
+    pages = int.from_bytes(head[28:32], "big") if head[24:28] == head[92:96] else 0
+    size = source.stat().st_size
+    if head.startswith(b"SQLite format 3\0") and page and (size % page or size < pages * page):
+        raise ValueError(f"the database is cut off: {size:,} bytes of it are there")
 
 
 class _Steps:

@@ -68,3 +68,12 @@ def test_what_cannot_be_done_is_refused():
 def test_an_endless_statement_is_ended():
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     assert "interrupted" in refused(database=made(), sql=endless)
+
+
+def test_a_database_that_was_cut_off_is_refused():
+    whole = Path(made()).read_bytes()
+    for kept in (len(whole) - 100, 5000, 4096):
+        Path("cut.db").write_bytes(whole[:kept])
+        assert "cut off" in refused(database="cut.db", sql="SELECT name FROM items")
+    Path("cut.db").write_bytes(b"")
+    assert run("cut.db")["rows"] == []

@@ -1,4 +1,5 @@
 import datetime
+import zipfile
 from pathlib import Path
 
 from openpyxl import Workbook
@@ -58,3 +59,13 @@ def test_what_cannot_be_read_is_refused():
     assert "limit" in refused(workbook=made(), limit=-1)
     assert "plain file name" in refused(workbook=made(), save_as="a/b.csv")
     assert "plain file name" in refused(workbook=made(), save_as=".csv")
+
+
+def test_a_broken_sheet_is_refused():
+    whole = zipfile.ZipFile(made())
+    for number, text in enumerate(("<worksheet><sheetData><row>", "", "<!DOCTYPE w [<!ENTITY a 'x'>")):
+        name = f"broken{number}.xlsx"
+        with zipfile.ZipFile(name, "w") as book:
+            for entry in whole.namelist():
+                book.writestr(entry, text if entry.endswith("sheet1.xml") else whole.read(entry))
+        assert "be read: " in refused(workbook=name)

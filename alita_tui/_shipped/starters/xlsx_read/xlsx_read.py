@@ -9,10 +9,14 @@ from __future__ import annotations
 import csv
 import datetime
 import zipfile
+import zlib
 from pathlib import Path
 
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
+
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, OSError, KeyError, SyntaxError)
+"""What a broken archive, a missing part of it, or a part that is no XML raises."""
 
 
 def run(
@@ -30,10 +34,10 @@ def run(
         raise ValueError("save_as is a plain file name")
     try:
         book = load_workbook(workbook, read_only=True, data_only=True)
-    except (InvalidFileException, zipfile.BadZipFile, OSError, KeyError, ValueError) as error:
+    except (*_UNREADABLE, InvalidFileException, ValueError) as error:
         raise ValueError(f"this is no workbook that can be read: {error}") from error
+    names = list(book.sheetnames)
     try:
-        names = list(book.sheetnames)
         if not names or (sheet and sheet not in names):
             raise ValueError(f"there is no sheet {sheet!r}; there are {', '.join(names)}")
         sheet = sheet or names[0]
@@ -50,6 +54,8 @@ def run(
                 csv.writer(file).writerows(
                     [_cell(value) for value in row] for row in chosen.iter_rows(values_only=True)
                 )
+    except _UNREADABLE as error:
+        raise ValueError(f"the sheet {sheet!r} cannot be read: {error}") from error
     finally:
         book.close()
     found: dict[str, object] = {"sheets": names, "sheet": sheet, "rows": rows, "count": count}

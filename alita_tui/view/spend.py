@@ -1,0 +1,31 @@
+"""Tokens in words, with a mark where they are estimated. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alita_tui.state.spend import Share, Spend
+
+if TYPE_CHECKING:
+    from alita_tui.view.agents import AgentUsage
+
+ESTIMATED = "~ is estimated, on the high side: the provider reported no counts."
+
+
+def tokens_of(part: Spend | Share | AgentUsage) -> str:
+    """Return the tokens that were settled; with a mark if some of them are estimated."""
+    tokens = settled_tokens(part) if isinstance(part, Spend) else part.tokens
+    return f"{'~' if part.estimated_tokens else ''}{tokens:,}"
+
+
+def settled_tokens(spend: Spend) -> int:
+    """Return the tokens of a session as they were settled; of records that do not say, those of the replies."""
+    return spend.tokens or spend.input_tokens + spend.output_tokens
+
+
+def total_of(spend: Spend) -> str:
+    """Return the tokens and calls of a session; in both directions if the replies account for all of them."""
+    split = ""
+    if spend.input_tokens + spend.output_tokens == settled_tokens(spend):
+        split = f": {spend.input_tokens:,} in, {spend.output_tokens:,} out"
+    return f"{tokens_of(spend)}{split}, {spend.paid_calls} call{'' if spend.paid_calls == 1 else 's'}"

@@ -57,6 +57,8 @@ def _text(name: str, setup: Setup) -> str:
     value = getattr(setup, name)
     if name == "configured":
         return "as the settings say" if value else "the same"
+    if name == "cases" and not value:
+        return "all"
     if name == "library_digest" and value in ("", NO_TOOLS):
         return "no tools"
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -14,7 +14,7 @@ from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.compare import compare, unknown_line, verdict
 from alita_tui.evaluation.conditions import caveats, difference_line, differences, of_model
 from alita_tui.evaluation.report import as_html
-from alita_tui.evaluation.results import CaseResult, FailureKind, Setup, lines, share
+from alita_tui.evaluation.results import CaseResult, FailureKind, Setup, library_digest, lines, share
 from tests.replay.browser import Page as Tab
 
 
@@ -87,6 +87,13 @@ def test_what_differs_between_two_runs_is_said() -> None:
     said = difference_line(differences(setup(prompts={"agent/x.md": "0" * 64}), other))
     assert "model (m:x, then m:y)" in said and "prompt agent/x.md" in said and "1111" not in said
     assert "setting tasks.steps (default, then" in said and "\u202e" not in said
+
+
+def test_a_library_without_tools_and_a_run_of_all_cases_are_said_in_words() -> None:
+    old, now = setup(), setup("b", library_digest=library_digest(()))
+    assert not differences(old, now), "older versions left the digest of an empty library out"
+    told = difference_line(differences(now, setup(library_digest=library_digest([("a", "b")]), cases=30)))
+    assert "library digest (no tools, then " in told and "cases (all, then 30)" in told
 
 
 @pytest.mark.parametrize(

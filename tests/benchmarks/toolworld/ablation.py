@@ -1,8 +1,10 @@
 """What leaving a part out costs on the shipped suite `toolworld`, with the scripted mind: one row of the table in docs/eval.md.
 
-    python -m tests.benchmarks.toolworld.ablation [--without PART ...] [--plans] [--seed N]
+    python -m tests.benchmarks.toolworld.ablation [--without PART ...] [--plans] [--wrong SHARE] [--seed N]
 
-With `--plans` the mind writes a plan for a task of several steps, which makes the row of `planner` mean something.
+With `--plans` the mind writes a plan for a task of several steps, which makes the row of `planner` mean something. With
+`--wrong 1` the first draft of every tool that has a place for one has a slip that its own tests share, which makes the
+row of `hidden-tests` mean something.
 A person decides on each build through the command line, as anybody does, and accepts every risk by its name: no rule of a policy
 approves a build whose hidden tests did not run. Needs the sandbox, and some minutes.
 """
@@ -23,9 +25,11 @@ from tests.benchmarks.toolworld.mind import Mind
 _MOST_VERDICTS = 80
 
 
-def measured(home: Path, seed: int, parts: list[str], *, plans: bool = False) -> dict[str, Any]:
+def measured(
+    home: Path, seed: int, parts: list[str], *, plans: bool = False, wrong: float = 0.25
+) -> dict[str, Any]:
     """Run the suite to its end, with a verdict for each build that waits; return what `alita eval run --json` says."""
-    with Mind(seed, plans=plans) as mind:
+    with Mind(seed, plans=plans, wrong=wrong) as mind:
         environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("ALITA_")},
             "ALITA_HOME": str(home), "ALITA_MODEL": "openai:toolworld", "ALITA_MODEL_BASE_URL": mind.base_url,
@@ -67,11 +71,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--seed", type=int, default=9, help="of the mind: what it writes wrong")
+    parser.add_argument("--wrong", type=float, default=0.25, help="share of first drafts with a slip")
     parser.add_argument("--plans", action="store_true", help="let the mind write plans")
     given = parser.parse_args()
     parts = given.without
     with tempfile.TemporaryDirectory(prefix="alita-ablation-") as folder:
-        told = measured(Path(folder) / "home", given.seed, parts, plans=given.plans)
+        told = measured(Path(folder) / "home", given.seed, parts, plans=given.plans, wrong=given.wrong)
     cases = told["cases"]
     calls, builds = (sum(one[name] for one in cases) for name in ("calls", "builds"))
     wrong = [f"{one['case']}: {one['failure']}" for one in cases if not one["solved"]]

@@ -37,10 +37,13 @@ NONE = "There is no answer"
 class Mind(OpenAIServer):
     """Answers every request itself."""
 
-    def __init__(self, seed: int = 1, *, plans: bool = False) -> None:
-        """`plans`: whether it writes a plan for a task of several steps, and proposes others when asked."""
+    def __init__(self, seed: int = 1, *, plans: bool = False, wrong: float = _WRONG) -> None:
+        """`plans`: whether it writes a plan for a task of several steps, and proposes others when asked.
+
+        `wrong`: share of first drafts with a slip that the draft's own tests share.
+        """
         super().__init__()
-        self._seed, self._plans = seed, plans
+        self._seed, self._plans, self._wrong = seed, plans, wrong
         self.calls = 0
 
     def _events(self, fault: Fault, body: Any) -> list[bytes]:
@@ -80,9 +83,11 @@ class Mind(OpenAIServer):
 
     def _careless(self, order: str, concept: Concept, recipe: Recipe) -> Recipe | None:
         luck = self._chance(order, "first")
-        if luck < _WRONG:
+        if luck < self._wrong:
             return craft.wrong(recipe, concept.slips)
-        if luck < _WRONG + _NARROW and (instance := _after(order, "Details: ").partition("For instance ")[2]):
+        if luck < self._wrong + _NARROW and (
+            instance := _after(order, "Details: ").partition("For instance ")[2]
+        ):
             return craft.narrow(recipe, json.loads(instance))
         return None
 

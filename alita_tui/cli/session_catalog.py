@@ -122,7 +122,7 @@ def compare(
     """Compare two sessions: steps, tools, cost, answer."""
     from alita_tui.view.compare import Side
     from alita_tui.view.compare import compare as compared
-    from alita_tui.view.spend import ESTIMATED, tokens_of
+    from alita_tui.view.spend import ESTIMATED, cost_of, tokens_of
 
     app = AppContext.open(context.obj)
     comparison = compared(recording(app, left), recording(app, right))
@@ -138,7 +138,7 @@ def compare(
             f"{side.seconds:.0f} s",
             str(side.steps),
             f"{side.calls}, {tokens_of(side)} tokens",
-            f"${side.cost_usd:.4f}",
+            cost_of(side),
             ", ".join(side.built) or "-",
             used or "-",
             str(side.errors),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from alita_tui.spine.text import counted
 from alita_tui.state.spend import Share, Spend
+from alita_tui.view.statistics import dollars
 
 if TYPE_CHECKING:
     from alita_tui.view.agents import AgentUsage
@@ -18,6 +19,18 @@ def tokens_of(part: Spend | Share | AgentUsage | Side) -> str:
     """Return the tokens that were settled; with a mark if some of them are estimated."""
     tokens = settled_tokens(part) if isinstance(part, Spend) else part.tokens
     return f"{'~' if part.estimated_tokens else ''}{tokens:,}"
+
+
+def unpriced_words(calls: int) -> str:
+    """Return how calls without a known price count: assumed, so the sum may be too high as well as too low."""
+    return f"{counted(calls, 'call')} without a known price: in the totals as budget.unknown_usd says"
+
+
+def cost_of(side: Side) -> str:
+    """Return what a session cost; with the number of calls whose price was assumed."""
+    if not side.unpriced_calls:
+        return dollars(side.cost_usd)
+    return f"about {dollars(side.cost_usd)}, {counted(side.unpriced_calls, 'call')} without a known price"
 
 
 def settled_tokens(spend: Spend) -> int:

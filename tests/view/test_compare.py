@@ -10,7 +10,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.store.forking import forked
 from alita_tui.view.compare import compare
 from alita_tui.view.fold import fold_all
-from alita_tui.view.spend import settled_tokens, tokens_of, total_of
+from alita_tui.view.spend import cost_of, settled_tokens, tokens_of, total_of
 from tests.support import streams
 from tests.support.goldens import golden, waiting, walkthrough
 
@@ -90,6 +90,19 @@ def test_tokens_and_calls_are_those_of_the_spend_screen_and_marked_where_they_ar
     assert "estimated" not in "".join(
         text for row in rows(compare(reported, reported), 116) for text, _ in row.body
     )
+
+
+def test_a_sum_with_an_assumed_price_is_about_that_much() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(
+        e.BudgetSpent(
+            call_id="m1", cost_usd=None, assumed_usd=0.2, role="orchestrator", model="p:b", tokens=20_000,
+            total_usd=0.2, unpriced_calls=1,
+        )
+    )  # fmt: skip
+    assert cost_of(compare(tape.envelopes, []).left) == "about $0.2000, 1 call without a known price"
+    assert "about" not in cost_of(compare(golden("golden-build-openai"), []).left)
 
 
 def test_one_side_may_be_empty() -> None:

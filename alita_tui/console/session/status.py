@@ -125,10 +125,10 @@ class StatusLine(Plain):
         if view.sandbox is not None and not view.sandbox.available:
             parts.append((3, "no sandbox", "bold $alita-bad"))
         limit = f" of ${spend.limit_usd:.2f}" if spend.limit_usd else ""
-        unpriced = " + unpriced" if spend.unpriced_calls else ""
+        assumed = "~" if spend.unpriced_calls else ""  # a price was assumed for calls without a known one
         near = spend.limit_usd is not None and spend.total_usd >= 0.8 * spend.limit_usd
         parts.append(
-            (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
+            (4, f"{assumed}${spend.total_usd:.2f}{limit}", "$alita-warn" if near else "$alita-muted")
         )
         parts += model_parts(view)
         if tokens := settled_tokens(spend):

@@ -17,8 +17,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut, wrap
 from alita_tui.view.compare import Comparison, Pair, Side
-from alita_tui.view.spend import ESTIMATED, tokens_of
-from alita_tui.view.statistics import dollars
+from alita_tui.view.spend import ESTIMATED, cost_of, tokens_of
 
 _LABEL = 13
 _SIGNS = {"same": ("=", "muted"), "differs": ("≠", "warn"), "left": ("‹", "removed"), "right": ("›", "added")}
@@ -80,7 +79,7 @@ def _told(side: Side) -> tuple[tuple[str, str], ...]:
         ("Outcome", side.outcome or "-"),
         ("Steps", str(side.steps)),
         ("Model calls", f"{side.calls}, {tokens_of(side)} tokens"),
-        ("Cost", dollars(side.cost_usd)),
+        ("Cost", cost_of(side)),
         ("Tools built", ", ".join(side.built) or "-"),
         ("Tools run", ", ".join(f"{name} {times}×" for name, times in side.used) or "-"),
         ("Errors", str(side.errors)),

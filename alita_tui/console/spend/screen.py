@@ -23,7 +23,7 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
 from alita_tui.view.agents import AgentUsage, by_agent, by_specialist
 from alita_tui.view.model import ProviderView, SessionView
-from alita_tui.view.spend import ESTIMATED, tokens_of, total_of
+from alita_tui.view.spend import ESTIMATED, tokens_of, total_of, unpriced_words
 from alita_tui.view.statistics import dollars
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
@@ -163,10 +163,7 @@ def _caps(view: SessionView, width: int) -> list[Row]:
     if spend.estimated_tokens:
         rows.append(Row(((ESTIMATED, "muted"),), (("            ", ""),)))
     if spend.unpriced_calls:
-        message = (
-            f"{spend.unpriced_calls} calls without a known price: in the totals as budget.unknown_usd says"
-        )
-        rows.append(Row(((message, "warn"),), (("  unpriced  ", ""),)))
+        rows.append(Row(((unpriced_words(spend.unpriced_calls), "warn"),), (("  unpriced  ", ""),)))
     return rows
 
 

@@ -13,6 +13,7 @@ from alita_tui import events as e
 from alita_tui.console.ports import Switch
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.recent import MOST, RecentSession, description, worth_reopening
+from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.words import TRY
@@ -28,6 +29,10 @@ from tests.support import streams
 def shown(app) -> str:
     trace = app.main.query_one(Trace)
     return "\n".join(trace.render_line(y).text for y in range(trace.size.height))
+
+
+def status(app) -> str:
+    return str(app.main.query_one(StatusLine).render()).strip()
 
 
 class Growing:
@@ -60,11 +65,13 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
         assert sink.commands == [SubmitTask(text="[roll] dice")]
         said = shown(app)
         assert "❯ [roll] dice" in said
+        assert ("starting …" if checked else "checking the sandbox …") in status(app)
+        assert not status(app).startswith("ready")
         assert ("Starting …" if checked else "Checking the sandbox …") in said
         assert "builds the tools it lacks" not in said
         if not checked:
             source.tell(tape.envelopes[2])
-            await until(pilot, lambda: "Starting …" in shown(app))
+            await until(pilot, lambda: "Starting …" in shown(app) and "starting …" in status(app))
         tape.add(e.TaskSubmitted(task_id="t1", text="[roll] dice"))
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: " sent" not in shown(app))
@@ -73,7 +80,7 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
         tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="Done."))
         source.tell(tape.envelopes[-2])
         source.tell(tape.envelopes[-1])
-        await until(pilot, lambda: "Starting …" not in shown(app))
+        await until(pilot, lambda: "Starting …" not in shown(app) and status(app).startswith("ready"))
 
 
 async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
@@ -88,7 +95,7 @@ async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
         tape.add(e.NoticeRaised(level="error", text="There is no model.", hint="alita setup"))
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: "There is no model." in shown(app))
-        assert "Starting …" not in shown(app)
+        assert "Starting …" not in shown(app) and status(app).startswith("ready")
 
 
 def _typed_and_shown(frame: list[str], text: str) -> tuple[bool, bool]:

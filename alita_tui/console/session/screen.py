@@ -228,7 +228,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
                 trace.wait_for(words.expected(view))
             self.query_one(Library).advance(view)
             self.query_one(SandboxPane).advance(view)
-            self.query_one(StatusLine).advance(view)
+            self.query_one(StatusLine).advance(view, words.expected(view) if trace.expects else "")
             self.query_one(Queued).advance(view)
             if self.bar is not None:
                 self.bar.advance(view)
@@ -311,6 +311,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             self._pane = "trace"
             self._fit()
         trace.expect(text, words.expected(self.view))
+        self.query_one(StatusLine).advance(self.view, words.expected(self.view))
         for offer in self.query("#suggestions, #recent"):
             offer.display = False
         if self._motion:

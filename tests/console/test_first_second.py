@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from textual import events
@@ -160,6 +161,52 @@ async def test_the_real_card_takes_the_place_of_what_was_sent_and_nothing_moves(
                 for text in (shown(app), sent)
             )
             assert begun == before, "and the spinner stays until something comes of it"
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+async def test_a_task_with_files_does_not_move_when_they_and_it_are_recorded(
+    earlier: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ("july.csv", "june.csv")
+    for name in names:
+        Path(name).write_text("a\n1\n")
+    tape = streams.Tape()
+    streams.opened(tape)
+    for number in range(earlier):
+        tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"earlier {number}"))
+        tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer="Done.\n\nIt is."))
+    source, text = Growing(tape.envelopes), "compare @july.csv and @june.csv"
+    app = console(tape.envelopes)
+    app._stage._source = source
+
+    def places() -> list[int]:
+        lines = shown(app).split("\n")
+        return [
+            next((number for number, line in enumerate(lines) if words in line), -1)
+            for words in (*(f"File {name}" for name in names), "❯ compare", "Starting …")
+        ]
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        app.main.query_one(Composer).take_paste(text)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Starting …" in shown(app))
+        await pilot.pause()
+        before = places()
+        assert -1 not in before and before == sorted(before)
+        for name in names:
+            file = e.Artefact(
+                handle="art_aaaaaaaaaa", digest="a" * 64, name=name, media_type="text/csv", size=4
+            )
+            tape.add(e.ArtefactAdded(artefact=file, origin="person"))
+            source.tell(tape.envelopes[-1])
+            await until(pilot, lambda name=name: f"File {name}: text/csv" in shown(app))
+            assert places() == before and shown(app).count(f"File {name}") == 1
+        tape.add(e.TaskSubmitted(task_id="new", text=text, files=("art_aaaaaaaaaa",) * 2))
+        source.tell(tape.envelopes[-1])
+        await until(pilot, lambda: not re.search(r" sent *$", shown(app), re.MULTILINE))
+        assert places() == before
 
 
 async def test_a_task_that_is_refused_comes_back_into_the_composer() -> None:

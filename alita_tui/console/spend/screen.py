@@ -28,6 +28,8 @@ from alita_tui.view.statistics import dollars
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
 
+_DAYS = "The days do not record which of their tokens are estimated."
+
 
 class SpendScreen(Dialog[None]):
     """A sheet that is redrawn with every view."""
@@ -127,7 +129,11 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
         sheet_rows += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
     sheet_rows += [*heading("Saved"), *_saved(view), BLANK]
     if days:
-        sheet_rows += [*heading("Days", "all sessions"), *_days(list(days.items())[-14:], width)]
+        sheet_rows += [
+            *heading("Days", "all sessions"),
+            *_days(list(days.items())[-14:], width),
+            Row(((_DAYS, "muted"),), (("  ", ""),)),
+        ]
     return sheet_rows
 
 

@@ -120,9 +120,9 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare two sessions: steps, tools, cost, answer."""
-    from alita_tui.view.compare import Side
+    from alita_tui.view.compare import Side, cost_of
     from alita_tui.view.compare import compare as compared
-    from alita_tui.view.spend import ESTIMATED, cost_of, tokens_of
+    from alita_tui.view.spend import ESTIMATED, tokens_of
 
     app = AppContext.open(context.obj)
     comparison = compared(recording(app, left), recording(app, right))

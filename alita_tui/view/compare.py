@@ -11,10 +11,11 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.text import SafeText, one_line
+from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.view.fold import fold_all
 from alita_tui.view.queries import mark
 from alita_tui.view.spend import settled_calls, settled_tokens
+from alita_tui.view.statistics import dollars
 from alita_tui.view.trace import rows_for
 
 _MOVES = frozenset({"task", "action", "approval", "run", "question", "error", "answer"})
@@ -72,6 +73,13 @@ def compare(left: Sequence[Envelope], right: Sequence[Envelope]) -> Comparison:
     return Comparison(
         left=_side(left), right=_side(right), common=_common(left, right), moves=_moves(left, right)
     )
+
+
+def cost_of(side: Side) -> str:
+    """Return what a session cost; with the number of calls whose price was assumed."""
+    if not side.unpriced_calls:
+        return dollars(side.cost_usd)
+    return f"about {dollars(side.cost_usd)}, {counted(side.unpriced_calls, 'call')} without a known price"
 
 
 def _side(envelopes: Sequence[Envelope]) -> Side:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from alita_tui.spine.text import counted
 from alita_tui.state.spend import Share, Spend
-from alita_tui.view.statistics import dollars
 
 if TYPE_CHECKING:
     from alita_tui.view.agents import AgentUsage
@@ -24,13 +23,6 @@ def tokens_of(part: Spend | Share | AgentUsage | Side) -> str:
 def unpriced_words(calls: int) -> str:
     """Return how calls without a known price count: assumed, so the sum may be too high as well as too low."""
     return f"{counted(calls, 'call')} without a known price: in the totals as budget.unknown_usd says"
-
-
-def cost_of(side: Side) -> str:
-    """Return what a session cost; with the number of calls whose price was assumed."""
-    if not side.unpriced_calls:
-        return dollars(side.cost_usd)
-    return f"about {dollars(side.cost_usd)}, {counted(side.unpriced_calls, 'call')} without a known price"
 
 
 def settled_tokens(spend: Spend) -> int:

@@ -8,9 +8,9 @@ from alita_tui import events as e
 from alita_tui.console.sessions.compare import rows
 from alita_tui.spine.envelope import Envelope
 from alita_tui.store.forking import forked
-from alita_tui.view.compare import compare
+from alita_tui.view.compare import compare, cost_of
 from alita_tui.view.fold import fold_all
-from alita_tui.view.spend import cost_of, settled_tokens, tokens_of, total_of
+from alita_tui.view.spend import settled_tokens, tokens_of, total_of
 from tests.support import streams
 from tests.support.goldens import golden, waiting, walkthrough
 

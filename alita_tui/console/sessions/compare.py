@@ -16,8 +16,8 @@ from alita_tui.console.widgets.figures import spoken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut, wrap
-from alita_tui.view.compare import Comparison, Pair, Side
-from alita_tui.view.spend import ESTIMATED, cost_of, tokens_of
+from alita_tui.view.compare import Comparison, Pair, Side, cost_of
+from alita_tui.view.spend import ESTIMATED, tokens_of
 
 _LABEL = 13
 _SIGNS = {"same": ("=", "muted"), "differs": ("≠", "warn"), "left": ("‹", "removed"), "right": ("›", "added")}

@@ -79,7 +79,8 @@ def cost_of(side: Side) -> str:
     """Return what a session cost; with the number of calls whose price was assumed."""
     if not side.unpriced_calls:
         return dollars(side.cost_usd)
-    return f"about {dollars(side.cost_usd)}, {counted(side.unpriced_calls, 'call')} without a known price"
+    about = "about " if side.cost_usd else ""
+    return f"{about}{dollars(side.cost_usd)}, {counted(side.unpriced_calls, 'call')} without a known price"
 
 
 def _side(envelopes: Sequence[Envelope]) -> Side:

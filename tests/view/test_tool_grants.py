@@ -133,5 +133,5 @@ async def test_the_first_screenful_says_it(size: tuple[int, int]) -> None:
         await pilot.pause()
         screen = " ".join(painted(app).split())
         assert app.screen.query_one(Evidence).scroll_y == 0
-    assert "accepted by name" in screen and "tools may use network access to api.example:443 by" in screen
+    assert "accepted by name" in screen and "tools may use network access to api.example:443" in screen
     assert "csv_totals v3 (3fa9c01b22de)" in screen

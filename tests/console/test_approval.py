@@ -529,7 +529,7 @@ async def test_evidence_says_what_was_observed() -> None:
             "hidden characters in code or tests",
             "test_no_network failed in 3 of 3 runs",
             "line 22: subprocess call with shell=True identified. (high, B602)",
-            "asks for the network host api.ecb.example:443",
+            "asks for network access to api.ecb.example:443",
             "asks for the secret ECB_TOKEN",
             "imports requests, which no requirement declares",
             "names with letters outside ASCII",

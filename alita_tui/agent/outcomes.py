@@ -26,10 +26,11 @@ from alita_tui.spine.history import History, of, of_kind
 from alita_tui.spine.history import newest as newest_of
 from alita_tui.spine.ports.library import Library
 from alita_tui.spine.ports.memory import Memory
+from alita_tui.spine.refusals import refused_input
 
 _KINDS = (
     e.TaskSubmitted, e.TaskFinished, e.ToolSearched, e.ToolCalled, e.ToolReturned, e.ToolFailed, e.ToolRegistered,
-    e.FeedbackGiven,
+    e.FeedbackGiven, e.BrokerAnswered,
 )  # fmt: skip
 _OF_BUILDS = (
     e.BuildStarted, e.BuildDrafted, e.BuildReviewed, e.BuildTested, e.GateChecked, e.ApprovalRequested,
@@ -222,6 +223,7 @@ class _Course:
         self._calls = {call.call_id: call for call in of_kind(events, e.ToolCalled)}
         feedback = list(of_kind(events, e.FeedbackGiven))
         self._feedback = standing(feedback)
+        self._ever_rated = {str(rating.call_id) for rating in feedback}
         self._taken_back = len(self._feedback) < len(feedback)
         self._accepted = self._answered_with()
 
@@ -241,7 +243,18 @@ class _Course:
             call = self._calls[event.call_id]
             at = envelope.at.isoformat()
             outcome = RunOutcome(run=f"{self._session}/{call.call_id}", at=at, grade="ran", task=self._task)
-            yield self._graded(outcome, event), (call.name, call.version)
+            graded = self._graded(outcome, event)
+            if graded.grade == "failed" and self._refused_input(event):
+                if str(call.call_id) not in self._ever_rated:
+                    continue
+                graded = msgspec.structs.replace(graded, grade="ran", share=0.0)  # its rating was taken back
+            yield graded, (call.name, call.version)
+
+    def _refused_input(self, event: e.ToolReturned | e.ToolFailed) -> bool:
+        requests = [
+            request for request in of_kind(self._events, e.BrokerAnswered) if request.call_id == event.call_id
+        ]
+        return event.report is not None and refused_input(event.report, requests)
 
     def builds(self) -> Iterator[tuple[RunOutcome, tuple[str, int]]]:
         """Yield an outcome for each build that the person rated; with share 0 if the rating was taken back."""

@@ -23,6 +23,7 @@ from alita_tui.spine.ports.library import FinishedRun, Library
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits, Sandbox
 from alita_tui.spine.ports.servers import ServerUnavailable
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.refusals import refused_input
 from alita_tui.spine.servers import pinned
 from alita_tui.spine.text import one_line
 
@@ -294,14 +295,31 @@ class ToolRuns:
     ) -> CountedRun:
         """Return a run as it is counted."""
         ok, outcome = report.status == "ok", None
-        if work.kept_at and report.status not in _NOT_ITS_FAULT:
+        refused = refused_input(report, self._requests_of(call_id))
+        if work.kept_at and not refused and report.status not in _NOT_ITS_FAULT:
             grade: e.Grade = "misfit" if misfit else "ran" if ok else "failed"
             run = f"{self._bus.session_id}/{call_id}"
             outcome = e.RunOutcome(run=run, at=work.kept_at, grade=grade)
         finished_run = FinishedRun(
-            name=record.draft.name, version=record.version, ok=ok, query=work.query, outcome=outcome
+            name=record.draft.name,
+            version=record.version,
+            ok=ok,
+            query=work.query,
+            outcome=outcome,
+            refused=refused,
         )
         return CountedRun(call_id, record.state, finished_run)
+
+    def _requests_of(self, call_id: str) -> Iterator[e.BrokerAnswered]:
+        """Yield what a run asked the broker for, the newest first."""
+        for envelope in self._bus.history.newest(e.ToolCalled, e.BrokerAnswered):
+            match envelope.event:
+                case e.ToolCalled(call_id=begun) if begun == call_id:
+                    return
+                case e.BrokerAnswered(call_id=asking) as request if asking == call_id:
+                    yield request
+                case _:
+                    pass
 
     async def count(self, runs: Sequence[CountedRun]) -> None:
         """Count runs on disk, and record each tool that lost trust by them. Raise StoreError."""

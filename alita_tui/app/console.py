@@ -7,7 +7,6 @@ import atexit
 import gc
 import logging
 import os
-import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -179,9 +178,9 @@ class PendingSession:
 
 def _way_back(app: AppContext, opens: str) -> str:
     """Return the command that opens a session again, up to its id; it works in any shell."""
-    from alita_tui.config.paths import home_options
+    from alita_tui.config.invocation import command_line
 
-    return shlex.join(("alita", *home_options(app.paths), opens))
+    return command_line(app.paths, opens)
 
 
 def _options(

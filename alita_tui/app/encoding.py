@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
+from alita_tui.app.forbidden import forbidden
 from alita_tui.app.identity import new_id, now
 from alita_tui.events import Check, MemoryItem, NoticeRaised, Usage
 from alita_tui.spine.bus import Bus
@@ -162,8 +163,8 @@ class Encoding:
 
 
 async def searched(app: AppContext, query: str, limit: int) -> tuple[SearchResult, AlitaError | None]:
-    """Search outside of a session; return what was found, and why the encoder that is set did not help."""
-    find = partial(app.library.search, query, limit=limit)
+    """Search outside of a session as the agent does; return the result, and why the encoder did not help."""
+    find = partial(app.library.search, query, limit=limit, without=forbidden(app))
     return await _twice(app, find, lambda: app.library.finder.vectors, query)
 
 

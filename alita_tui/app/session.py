@@ -18,6 +18,7 @@ from alita_tui.app.checking import checks
 from alita_tui.app.closing import ClosingState
 from alita_tui.app.context import AppContext
 from alita_tui.app.encoding import Encoding
+from alita_tui.app.forbidden import forbidden
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.live_source import LiveSource
 from alita_tui.app.memory import forgotten_since
@@ -109,7 +110,7 @@ class LiveSession:
             app, self._sandbox, self.bus.emit, redactor, asker=asker, ask_person=questions.ask_for_server
         )
         self._encoding = Encoding(app, self.bus, asker)
-        library = TaskLibrary(app.library, self._encoding.for_search)
+        library = TaskLibrary(app.library, self._encoding.for_search, partial(forbidden, app))
         app.inbox.report = self._warn
         gate = ApprovalGate(
             self.bus,

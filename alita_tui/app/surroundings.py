@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui.agent.prompt import Surroundings
+from alita_tui.app.forbidden import forbidden
 from alita_tui.app.identity import now
 from alita_tui.config.load import KEY_NAMES
 from alita_tui.spine import env_file
@@ -35,7 +36,7 @@ def surroundings(app: AppContext) -> Surroundings:
         hosts |= dict.fromkeys(host for rule in app.policy.rules if not rule.revoked for host in rule.network)
     with suppress(AlitaError, OSError):
         cards = app.library.cards()
-        tools = len(cards)
+        tools = len(cards) - len(forbidden(app))
         for card in cards:
             for record in app.library.versions(card.name):
                 if record.lock.python:

@@ -40,9 +40,15 @@ def piped() -> str:
 
 def need_terminal() -> None:
     """Raise ConfigError if no full-screen console can be drawn or no keys can be read."""
-    drawable = os.environ.get("TERM", "dumb") not in ("", "dumb")
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and drawable):
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError(
             "A full-screen console cannot be drawn here: this is not an interactive terminal.",
             hint='Use `alita run "TASK"`, or lines instead of a full screen: `alita --plain`.',
+        )
+    kind = os.environ.get("TERM", "")
+    if kind in ("", "dumb"):
+        raise ConfigError(
+            f"A full-screen console cannot be drawn here: {f'TERM={kind}' if kind else 'without TERM'} this terminal "
+            "counts as one that cannot draw a full screen.",
+            hint="Use lines instead: `alita --plain`. If it can draw one, set TERM, for example TERM=xterm-256color.",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.cli.plain import PlainConsole, Session
 from alita_tui.cli.plain_evaluations import Evaluations
 from alita_tui.cli.typed_lines import Lines
-from alita_tui.config.paths import home_options
+from alita_tui.config.invocation import command_line
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
@@ -59,7 +58,7 @@ async def _live(app: AppContext, wanted_id: str | None) -> None:
         if not running.done():
             await close_session(session, running)
     running.result()
-    again = shlex.join(("alita", *home_options(app.paths), "--plain", "--session", session.session_id))
+    again = command_line(app.paths, "--plain", "--session", session.session_id)
     typer.echo(f"To come back to this session: {again}")
 
 
@@ -79,7 +78,7 @@ async def _attached(app: AppContext, wanted_id: str | None) -> None:
     if not running.done():
         await close_session(session, running)
     running.result()
-    typer.echo(f"To look on again: alita attach {session_id}")
+    typer.echo(f"To look on again: {command_line(app.paths, 'attach', session_id)}")
 
 
 async def _converse(

@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,10 +17,12 @@ from alita_tui.app.identity import new_id, now
 from alita_tui.cli.files import read_arguments
 from alita_tui.cli.output import json_document
 from alita_tui.events import BrokerAnswered, PageLogged, RunOutcome
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.ports.library import FinishedRun
 from alita_tui.spine.text import counted, neutralise, one_line, reveal
 
 if TYPE_CHECKING:
-    from alita_tui.events import RunReport
+    from alita_tui.events import Json, RunReport, ToolRecord
 
 
 def run(
@@ -32,12 +35,15 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Save the files that it makes in this folder.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the whole report as JSON, with the traceback of a failure.")
+    ] = False,
 ) -> None:
     """Run an approved tool in the sandbox.
 
-    An argument that is a file is a path on this machine; the tool gets a copy to read. A run of a tool with
-    granted capabilities is recorded, with every request it makes.
+    An argument that is a file is a path on this machine; the tool gets a copy to read. Arguments that do not fit its
+    input schema are refused before anything runs. A run of a tool with granted capabilities is recorded, with every
+    request it makes.
     """
     from alita_tui.app.tool_runs import run_tool
     from alita_tui.cli.given_files import with_local_files
@@ -50,12 +56,16 @@ def run(
     arguments, inputs = with_local_files(
         arguments, record.draft.input_schema, app.loaded.settings.artefacts.file_mb
     )
+    _check(record, arguments)
+    requests: list[BrokerAnswered] = []
 
     def print_output(_: str, text: str) -> None:
         if not json:
             sys.stderr.write(neutralise(text))
 
     async def print_request(event: BrokerAnswered | PageLogged) -> None:
+        if isinstance(event, BrokerAnswered):
+            requests.append(event)
         if json:
             return
         if isinstance(event, PageLogged):
@@ -71,16 +81,13 @@ def run(
             run_tool(app, record, arguments, print_output, print_request, inputs=inputs, outputs=outputs)
         )
         saved = _save(report, outputs, out) if out is not None else []
-    ok = report.status == "ok"
-    app.library.record_run(record.draft.name, record.version, ok=ok, query="")
-    outcome = RunOutcome(run=f"shell/{new_id()}", at=now().isoformat(), grade="ran" if ok else "failed")
-    app.library.note(record.draft.name, record.version, (outcome,))
+    refused = _counted(app, record, report, requests)
     if json:
         json_document(report)
-    elif ok:
+    elif report.status == "ok":
         json_document(report.result)
     else:
-        typer.echo(reveal(f"{name} failed ({report.status}): {report.error}".strip()), err=True)
+        _print_failure(record, report, refused=refused)
     for path in saved:
         typer.echo(reveal(f"saved: {path}"), err=True)
     if report.files and out is None and not json:
@@ -90,7 +97,61 @@ def run(
         typer.echo(reveal(f"Not everything that it left could be taken: {report.files_lost}"), err=True)
     if recorded is not None and not json:
         typer.echo(f"its requests are recorded: alita replay {shlex.quote(str(recorded))}", err=True)
-    raise typer.Exit(0 if ok else 1)
+    raise typer.Exit(0 if report.status == "ok" else 1)
+
+
+def _check(record: ToolRecord, arguments: Json) -> None:
+    """Raise UsageError, with what is wrong and how the tool is called, unless the arguments fit its input schema."""
+    from alita_tui.agent.arguments import check_arguments
+    from alita_tui.toolsmith.checks.probes import misfit
+
+    try:
+        check_arguments(record, arguments, misfit)
+    except RegistryError as error:
+        raise UsageError(
+            error.message,
+            hint=f"{_call_of(record)} `alita tools show {record.draft.name} --json` has its whole input schema.",
+        ) from error
+
+
+def _call_of(record: ToolRecord) -> str:
+    from alita_tui.spine.examples import signature
+
+    draft = record.draft
+    return f"It is called as {one_line(signature(draft.name, draft.input_schema, draft.output_schema), 400)}."
+
+
+def _counted(
+    app: AppContext, record: ToolRecord, report: RunReport, requests: Sequence[BrokerAnswered]
+) -> bool:
+    """Count a run, unless the tool refused its input; return whether it did. Raise StoreError."""
+    from alita_tui.spine.refusals import refused_input
+
+    name, version, ok = record.draft.name, record.version, report.status == "ok"
+    refused = refused_input(report, requests)
+    outcome = RunOutcome(run=f"shell/{new_id()}", at=now().isoformat(), grade="ran" if ok else "failed")
+    run = FinishedRun(
+        name=name, version=version, ok=ok, outcome=None if refused else outcome, refused=refused
+    )
+    app.library.record_runs([run])
+    return refused
+
+
+def _print_failure(record: ToolRecord, report: RunReport, *, refused: bool) -> None:
+    """Print on stderr what went wrong, where, and what to do; the traceback is part of the whole report only."""
+    from alita_tui.spine.refusals import last_message, line_of_code
+
+    name, message = record.draft.name, last_message(report)
+    if refused:
+        message = one_line(message.removeprefix(f"{report.exception}: "), 600)
+        typer.echo(reveal(f"{name} refused its input: {message}"), err=True)
+        typer.echo(reveal(f"{_call_of(record)} The refusal does not count against the tool."), err=True)
+        return
+    line = line_of_code(report)
+    place = f" (line {line} of its code, which `alita tools show {name}` prints)" if line else ""
+    typer.echo(reveal(f"{name} failed ({report.status}): {message}{place}"), err=True)
+    if report.exception:
+        typer.echo("With --json the run prints its whole report, with the traceback.", err=True)
 
 
 def _save(report: RunReport, outputs: Path, out: Path) -> list[Path]:

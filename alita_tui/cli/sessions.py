@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from alita_tui.app.recordings import FROM_ELSEWHERE, path_of, recording
 from alita_tui.cli import session_catalog
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, damage, json_document, json_line, plain, table
-from alita_tui.config.paths import home_options
+from alita_tui.config.invocation import command_line
 from alita_tui.replay.export import Format
 from alita_tui.spine.laws import check
 from alita_tui.spine.text import counted
@@ -126,7 +125,7 @@ def fork(
     if json:
         json_document({"session_id": forked})
     else:
-        continues = shlex.join(("alita", *home_options(app.paths), "--session", forked))
+        continues = command_line(app.paths, "--session", forked)
         typer.echo(f"{forked} begins here. Continue it with: {continues}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from operator import is_
 from pathlib import Path
@@ -56,10 +56,10 @@ class Finder:
         )
         self.stale = False
 
-    def search(self, query: str, limit: int) -> SearchResult:
-        """Return tools that fit, best first, and near misses."""
+    def search(self, query: str, limit: int, without: Collection[str] = ()) -> SearchResult:
+        """Return tools that fit, best first, and near misses, none of those `without`."""
         cosines = self.vectors.cosines(query) if self.vectors else None
-        return self._index.search(query, limit, self._calibration, cosines)
+        return self._index.search(query, limit, self._calibration, cosines, without)
 
     def _changes(
         self, tools: Sequence[ToolRecord], history: Mapping[str, History], now: datetime

@@ -7,7 +7,7 @@ a state that another process has just set.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -91,15 +91,15 @@ class ToolLibrary:
         newest = (self._newest(name) for name in sorted(self._state.records))
         return tuple(record for record in newest if record is not None)
 
-    def search(self, query: str, *, limit: int = 5) -> SearchResult:
-        """Return tools that fit a need, best first, and near misses."""
+    def search(self, query: str, *, limit: int = 5, without: Collection[str] = ()) -> SearchResult:
+        """Return tools that fit a need, best first, and near misses; none of those called as in `without`."""
         with self._lock:
             self._refresh()
             if self.finder.stale:
                 newest = self.records()
                 history = {str(record.draft.name): self._history(record.draft.name) for record in newest}
                 self.finder.update(newest, history, self.aliases.all(), self._clock())
-            result = self.finder.search(query, limit)
+            result = self.finder.search(query, limit, without)
             hits = sorted(map(self._with_use, result.hits), key=self._expected, reverse=True)
             return msgspec.structs.replace(result, hits=tuple(hits))
 
@@ -327,7 +327,11 @@ class ToolLibrary:
                     track = tracks.get(key) or self._track(key)
                     tracks[key] = with_outcomes(track, (run.outcome,), ())
                 use = uses.get(key) or self._use(key)
-                uses[key] = use.ran(ok=run.ok, query=run.query, at=self._clock())
+                uses[key] = (
+                    use.refused(self._clock())
+                    if run.refused
+                    else use.ran(ok=run.ok, query=run.query, at=self._clock())
+                )
             for track in tracks.values():
                 self._put_track(track, barrier=False)
             for (name, version), use in uses.items():

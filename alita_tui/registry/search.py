@@ -6,7 +6,7 @@ Learning from the needs that a tool has met improves later searches more than a 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from alita_tui.events import Alias, Json, NearMiss, SearchHit, ToolRecord
 from alita_tui.registry.index_cache import IndexCache
@@ -78,13 +78,15 @@ class ToolIndex:
         limit: int,
         calibration: Calibration | None = None,
         cosines: Mapping[str, float] | None = None,
+        without: Collection[str] = (),
     ) -> SearchResult:
-        """Return the tools that fit, best first, and near misses.
+        """Return the tools that fit, best first, and near misses; all of it as if there were no tools `without`.
 
         `calibration` is from this library's history, `cosines` from the vectors of an encoder.
         """
         calibration = calibration or Calibration()
-        ranked = self._ranker.rank(query, limit=_RANKED, cosines=cosines, contrasted=True)
+        ranked = self._ranker.rank(query, limit=_RANKED + len(without), cosines=cosines, contrasted=True)
+        ranked = [match for match in ranked if match.key not in without][:_RANKED]
         if self._cache and self._ranker.changed > max(_CACHED_FROM, len(self._ranker) // 20):
             self._cache.write(self._ranker.saved())
         best_prior = prior(ranked)

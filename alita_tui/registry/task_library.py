@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Sequence
 
 from alita_tui.events import (
     Alias,
@@ -30,10 +30,19 @@ from alita_tui.spine.text import one_line
 class TaskLibrary:
     """Implements `ToolShelf` over the library. Task tools are only in memory and only in this session."""
 
-    def __init__(self, library: Library, encode: Callable[[str], Awaitable[bool]] | None = None) -> None:
-        """`encode` fetches the vectors that a search for this query lacks; it returns True if it got any."""
+    def __init__(
+        self,
+        library: Library,
+        encode: Callable[[str], Awaitable[bool]] | None = None,
+        forbidden: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """`encode` fetches the vectors that a search for this query lacks; it returns True if it got any.
+
+        `forbidden` returns the names of the tools that the person does not allow here: no model is offered them.
+        """
         self._library = library
         self._encode = encode
+        self._forbidden = forbidden
         self._task_tools: dict[str, ToolRecord] = {}
 
     def lend(
@@ -90,15 +99,19 @@ class TaskLibrary:
         """Return the records of the current versions of the library's tools."""
         return self._library.records()
 
-    def search(self, query: str, *, limit: int = 5) -> SearchResult:
+    def search(self, query: str, *, limit: int = 5, without: Collection[str] = ()) -> SearchResult:
         """Search the library. Task tools are left out, because the task that built them knows them."""
-        return self._library.search(query, limit=limit)
+        return self._library.search(query, limit=limit, without=without)
+
+    def offered(self, query: str) -> SearchResult:
+        """Search the tools that the person allows here."""
+        return self.search(query, without=self._forbidden())
 
     async def find(self, query: str) -> SearchResult:
-        """Search, also with an encoder's vectors if they come in time."""
-        result = await asyncio.to_thread(self.search, query)
+        """Search the tools that the person allows here, also with an encoder's vectors if they come in time."""
+        result = await asyncio.to_thread(self.offered, query)
         if self._encode is not None and await self._encode(query):
-            result = await asyncio.to_thread(self.search, query)
+            result = await asyncio.to_thread(self.offered, query)
         return result
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:

@@ -66,6 +66,10 @@ class Use(Value, frozen=True):
             worked_at=at.isoformat() if ok else self.worked_at,
         )
 
+    def refused(self, at: datetime) -> Use:
+        """Return the counts after a run that refused its input: it was used, and did neither well nor badly."""
+        return msgspec.structs.replace(self, used_at=at.isoformat())
+
     @property
     def trusted(self) -> bool:
         """True if it served enough different queries, mostly well, and lately well."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -37,6 +38,19 @@ def runtime_of(language: str) -> Runtime:
     module, name = _RUNTIMES[language]
     runtime: Runtime = getattr(import_module(f"{__package__}.{module}"), name)()
     return runtime
+
+
+def not_allowed(language: str, allowed: Collection[str]) -> tuple[str, str]:
+    """Return why tools in a language do not run where these are allowed, and what to do; empty if they run.
+
+    Python always runs: alita's own checks are written in it.
+    """
+    if language in allowed or (language in _RUNTIMES and runtime_of(language).start is None):
+        return "", ""
+    return (
+        f"Tools in {title_of(language)} are not allowed here.",
+        f"`sandbox.languages` would have to list {language}.",
+    )
 
 
 def runtime_called(name: str) -> Runtime:

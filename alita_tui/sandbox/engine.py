@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from alita_tui.events import Capabilities, Enforcement, Lock, RunReport, SandboxStatus
-from alita_tui.runtimes.languages import runtime_of
+from alita_tui.runtimes.languages import not_allowed, runtime_of
 from alita_tui.sandbox import browsing, environment, gvisor, image, limits, seals
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.call_files import staged, tidy_staged
@@ -306,11 +306,9 @@ class PodmanSandbox:
     async def _kind(self, job: Job, progress: Progress) -> Kind:
         runtime = runtime_of(job.language)
         start = runtime.start
-        if start is not None and job.language not in self._host.settings.languages:
-            raise NotAllowedHere(
-                f"Tools in {runtime.title} are not allowed here.",
-                hint=f"`sandbox.languages` would have to list {job.language}.",
-            )
+        refusal, hint = not_allowed(job.language, self._host.settings.languages)
+        if refusal:
+            raise NotAllowedHere(refusal, hint=hint)
         reserved = start.reserved_bytes if start is not None else 0
         limits, allowed = job.limits, self._host.settings.install_limits
         if reserved > limits.reserved_bytes:

@@ -389,7 +389,7 @@ class Smith:
         return draft if draft.name == name else None  # the name may be an alias
 
     def _neighbours(self, order: BuildOrder) -> str:
-        results = self._shelf.search(f"{order.name} {order.goal}")
+        results = self._shelf.offered(f"{order.name} {order.goal}")
         near = [(str(hit.card.name), hit.card.description) for hit in results.hits]
         near += [(str(miss.name), miss.description) for miss in results.near_misses]
         return "\n".join(f"- {name}: {description}" for name, description in near[:5] if name != order.name)

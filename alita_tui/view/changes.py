@@ -24,7 +24,8 @@ def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
     added = sum(j2 - j1 for tag, _, _, j1, j2 in codes if tag != "equal")
     previous = f"v{build.version - 1}"
     new_packages = [item for item in attempt.draft.requirements if item not in build.parent.requirements]
-    installed = _packages("new ", new_packages)
+    kept_packages = [item for item in attempt.draft.requirements if item in build.parent.requirements]
+    installed = _packages("new ", new_packages) + _packages("as before, ", kept_packages)
     sentences = [f"replaces {previous}: {counted(added, 'line')} new, {removed} gone{installed}"]
     abilities = newly_allowed(build, attempt)
     sentences.append(

@@ -102,6 +102,48 @@ async def test_a_run_of_a_task_that_was_not_answered_is_not_credited_and_a_faile
     assert made.shelf.reliability("double_it", 1).value < 0.75
 
 
+_TRACE = 'Traceback (most recent call last):\n  File "/tmp/tool/double_it.py", line 7, in run\n    {}\n{}: no'
+
+
+def ended_by(code: str, exception: str = "ValueError") -> RunReport:
+    error = _TRACE.format(code, exception)
+    return RunReport(status="error", exit_code=1, exception=exception, error=error)
+
+
+@pytest.mark.parametrize(
+    ("report", "state", "runs", "counted"),
+    [
+        (ended_by('raise ValueError("no")'), "provisional", 0, []),
+        (ended_by("return int(x)"), "stale", 3, ["failed"] * 3),
+        (ended_by('raise KeyError("no")', "KeyError"), "stale", 3, ["failed"] * 3),
+    ],
+)
+async def test_input_that_the_tool_refuses_does_not_count_and_its_own_fault_does(
+    tmp_path: Path, report: RunReport, state: str, runs: int, counted: list[str]
+) -> None:
+    others = [say("run_tool", name="double_it", arguments={"x": number}) for number in (4, 5, 6)]
+    made = lab(tmp_path, *others, say("answer", text="no idea"))
+    made.sandbox.runs = [report] * 3
+    await made.do(TASK)
+    assert len(made.events(e.ToolFailed)) == 3 and grades(made) == counted
+    (record,) = made.shelf.versions("double_it")
+    assert (record.state, record.runs, record.failures) == (state, runs, runs)
+
+
+async def test_a_refused_run_counts_as_the_person_rates_it_and_no_more_once_that_is_taken_back(
+    tmp_path: Path,
+) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="no idea"))
+    made.sandbox.runs = [ended_by('raise ValueError("no")')]
+    await made.do(TASK)
+    (failed,) = [one for one in made.bus.history if isinstance(one.event, e.ToolFailed)]
+    before = made.shelf.reliability("double_it", 1).value
+    await made.play(GiveFeedback(rating="down", seq=failed.seq or 0))
+    assert grades(made) == ["down"] and made.shelf.reliability("double_it", 1).value < before
+    await made.play(GiveFeedback(rating="down", seq=failed.seq or 0, undo=True))
+    assert made.shelf.reliability("double_it", 1).value == before
+
+
 async def test_the_person_says_that_an_answer_is_wrong_and_the_tool_is_trusted_less(tmp_path: Path) -> None:
     made = lab(tmp_path, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]

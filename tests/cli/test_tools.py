@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
+from alita_tui.app.forbidden import forbidden
+from alita_tui.app.surroundings import surroundings
+from alita_tui.app.tool_runs import approve_anew
 from alita_tui.cli.main import cli
-from alita_tui.events import Ban, Twin
+from alita_tui.events import Ban, Lock, Twin
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.store.entry import AuditEntry
 from tests.cli.audited import TOOL, Shell
+from tests.support import streams
 
 
 class Tools(Shell):
@@ -107,6 +115,43 @@ def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: To
     assert shell.app.audit.verify() == []
     told = CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
     assert "another name removed by" in told and "odd name; alias: sift_mails" in told
+
+
+def test_arguments_that_do_not_fit_are_refused_before_anything_runs_and_named(shell: Tools) -> None:
+    wrong = shell.run("run", TOOL, "--input", '{"adresses": ["a@b"]}').exception
+    assert isinstance(wrong, UsageError)
+    assert "adresses is none of its parameters" in wrong.message and "addresses is missing" in wrong.message
+    assert f"{TOOL}(addresses: list[str]" in wrong.hint and f"alita tools show {TOOL} --json" in wrong.hint
+    odd = shell.run("run", TOOL, "--input", '{"addresses": [5]}').exception
+    assert isinstance(odd, UsageError) and "$.addresses[0]" in odd.message
+    (record,) = shell.app.library.versions(TOOL)
+    assert (record.runs, record.failures) == (0, 0)
+
+
+def test_a_tool_that_is_not_allowed_here_is_offered_to_no_model_and_a_person_learns_why(
+    shell: Tools,
+) -> None:
+    draft = msgspec.structs.replace(
+        streams.DRAFT, name="words_often", language="bash", description="Count the most frequent words of a text.",
+        code="printf '[]'\n",
+    )  # fmt: skip
+    approve_anew(shell.app, draft, Lock(), origin="imported")
+    need = "most frequent words of a text"
+    shelf = TaskLibrary(shell.app.library, forbidden=partial(forbidden, shell.app))
+    assert "words_often" not in str(asyncio.run(shelf.find(need))) and "words_often" in str(
+        shelf.search(need)
+    )
+    assert surroundings(shell.app).tools == 1
+    told = shell.run("search", need).stdout
+    assert "No tool fits" in told
+    assert "Not offered: words_often v1. Tools in Bash are not allowed here." in told
+    listed = json.loads(shell.run("search", need, "--json").stdout)
+    assert [tool["name"] for tool in listed["forbidden"]] == ["words_often"] and not listed.get("hits")
+    (shell.home / "config.toml").write_text('[sandbox]\nlanguages = ["python", "bash"]\n')
+    allowed = shell.run("search", need).stdout
+    assert "words_often" in allowed and "Not offered" not in allowed
+    shell.app.library.ban(Ban(ban_id="b1", digest=shell.app.library.get("words_often").digest, by="ada"))
+    assert "Not offered: words_often v1. The build" in shell.run("search", need).stdout
 
 
 def test_a_person_searches_as_the_agent_does(shell: Tools) -> None:

@@ -137,6 +137,41 @@ async def test_all_that_is_needed_to_refuse_is_on_the_first_screenful_and_in_ord
     assert ("unusual nothing" in flat) is (not telling)
 
 
+@pytest.mark.parametrize("size", [(120, 36), (200, 55)])
+@pytest.mark.parametrize("version", [1, 2])
+async def test_packages_of_npm_are_named_on_the_first_screenful(size: tuple[int, int], version: int) -> None:
+    named = ("npm:lodash@^4.17.21", "npm:@scope/dates@~2.1")
+    view = changed(
+        **drafted(language="javascript", requirements=named),
+        language_reason="the two packages that it needs exist for this language alone, and it is the shortest there",
+        gates=every(
+            GateResult(
+                gate="requirements", state="skipped", summary="no fault database answered: " + "x" * 200
+            ),
+            GateResult(gate="mutation", state="skipped", summary="there was no time for it"),
+            GateResult(gate="hidden", state="failed", summary="1 of 6 cases", good=1, tried=6),
+        ),
+        findings=(found("ast/environment"), found("ast/clock", "medium")),
+    )
+    build = view.builds[-1]
+    parent = build.attempts[-1].draft if version == 2 else None
+    view = with_(
+        view, builds=Rows[BuildState]().append(msgspec.structs.replace(build, version=version, parent=parent))
+    )
+    app = Host(view)
+
+    def screenful() -> str:
+        shown = app.review.query_one(Evidence)
+        return " ".join(shown.render_line(n).text for n in range(shown.size.height))
+
+    async with app.run_test(size=size) as pilot:
+        for _ in range(200):
+            await pilot.pause()
+            if all(name in screenful() for name in named):
+                break
+        assert [name for name in named if name not in screenful()] == [], screenful()
+
+
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 36), (200, 55)])
 async def test_two_long_risks_leave_all_five_answers_on_the_first_screenful_and_lines_of_code(
     size: tuple[int, int],

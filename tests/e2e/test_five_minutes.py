@@ -104,7 +104,7 @@ def test_from_the_first_screen_to_coming_back_each_step_shows_what_readme_says(s
         terminal.type(CTRL_Q)
         assert terminal.end() == 0
         left = terminal.said.decode("utf-8", "replace").rpartition("\x1b[?1049l")[2]
-        named = re.search(r"To come back to this session: alita --home \S+ --session (\S+)", left)
+        named = re.search(r"To come back to this session: .*alita\S* --home \S+ --session (\S+)", left)
         assert named, left
         terminal = Terminal(shell.environ, "replay", named[1])
         terminal.wait(rb"REPLAY")

@@ -159,6 +159,8 @@ def test_a_language_that_the_person_forbids_is_neither_offered_nor_run(
         (failed,) = [one for one in shell.events() if one["kind"] == "tool_failed"]
         assert "Bash are not allowed" in failed["text"]
         assert "Tools in Bash are not allowed here" in offered(server)
+        (search,) = [one for one in shell.events() if one["kind"] == "tool_searched"]
+        assert "words_often" not in json.dumps(search), "no search offers it"
         speak(server, provider, "python", "bash")
         assert shell("tools", "run", "words_often", "--input", arguments).returncode == 0
 

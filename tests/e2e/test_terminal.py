@@ -189,11 +189,11 @@ def test_quitting_says_how_to_come_back(shell) -> None:
     terminal.type(b"\x11")
     assert terminal.end() == 0
     told = terminal.said.decode("utf-8", "replace").rpartition("\x1b[?1049l")[2]
-    found = re.search(r"To come back to this session: (alita .+)", told)
+    found = re.search(r"To come back to this session: (?:alita|\S+ -m alita_tui) (.+)", told)
     assert found, told
     # In a shell of its own that knows nothing of ALITA_HOME, what was printed opens the session.
     elsewhere = {name: value for name, value in shell.environ.items() if name != "ALITA_HOME"}
-    again = Terminal(elsewhere, *shlex.split(found[1])[1:])
+    again = Terminal(elsewhere, *shlex.split(found[1]))
     again.wait(rb"hello")
     again.wait(rb"Restored \d+ events")
     again.type(b"\x03", until=_shown("Press again to quit"))
@@ -201,6 +201,19 @@ def test_quitting_says_how_to_come_back(shell) -> None:
     again.wait(_shown(shlex.split(found[1])[-1]))
     again.type(b"\x11")
     assert again.end() == 0
+
+
+@pytest.mark.parametrize(("kind", "named"), [("dumb", "TERM=dumb"), ("", "without TERM")])
+def test_a_terminal_that_draws_no_full_screen_is_named_as_what_it_is(shell, kind: str, named: str) -> None:
+    main, side = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "alita_tui"],
+        env={**shell.environ, "TERM": kind}, stdin=side, stdout=side, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(main)
+    os.close(side)
+    assert done.returncode == 2 and "not an interactive terminal" not in done.stderr
+    assert named in done.stderr and "alita --plain" in done.stderr
 
 
 @pytest.mark.parametrize("pressed", [b"", b"\x1b[19~"], ids=["while writing", "in the review"])

@@ -12,6 +12,7 @@ from alita_tui.agent.tool_cards import hit_text
 from alita_tui.events import Grade, RunOutcome, Showing, Track, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.trust import OUTCOMES, Use, reliability, with_outcomes
+from alita_tui.spine.ports.library import FinishedRun
 from alita_tui.store.documents import DocumentTable
 from tests.support import streams
 
@@ -152,6 +153,18 @@ def test_what_came_of_runs_is_kept_apart_from_the_counts(tmp_path: Path) -> None
     made.record_run(name, 1, ok=True, query="")
     assert library(tmp_path).versions(name)[0].runs == 4
     assert [one.grade for one in made.track(name, 1).outcomes] == ["down"]
+
+
+def test_runs_that_refused_their_input_change_no_count(tmp_path: Path) -> None:
+    shelf = ToolLibrary(DocumentTable(tmp_path / "registry.json", "tools"), tmp_path / "box", lambda: NOW)
+    shelf.register(streams.DRAFT, streams.LOCK, approval_id="p1", digest=streams.DIGEST, sources=())
+    name = streams.DRAFT.name
+    before = shelf.reliability(name, 1)
+    states = shelf.record_runs([FinishedRun(name=name, version=1, ok=False, refused=True)] * 5)
+    assert states == ("provisional",) * 5 and shelf.reliability(name, 1) == before
+    (record,) = shelf.versions(name)
+    assert (record.runs, record.failures) == (0, 0)
+    assert shelf.record_runs([FinishedRun(name=name, version=1, ok=False)] * 3) == ("stale",) * 3
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])

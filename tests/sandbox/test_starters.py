@@ -99,6 +99,23 @@ ASKING_NOTHING = {"chart", "image_info", "pdf_text", "shell", "sqlite_query", "x
 """Those that take files of a task and need no grant: the walks below run them."""
 
 
+def test_refused_input_is_told_in_a_line_and_leaves_the_tool_as_trusted_as_it_was(shell: Shell) -> None:
+    done = shell("starters", "approve", "chart", "--digest", shell.digest("chart"))
+    assert done.exit_code == 0, done.output
+    points = [{"x": "a\u202eb", "y": "many\x1b[31m"}]
+    for _ in range(3):
+        done = shell("run", "chart", "--input", json.dumps({"kind": "bar", "points": points}))
+        assert done.exit_code == 1 and "chart refused its input: 'many" in done.stderr
+        assert "is no number" in done.stderr and "It is called as chart(kind: " in done.stderr
+        assert "Traceback" not in done.output and "\x1b" not in done.output
+    whole = json.loads(shell("run", "chart", "--input", json.dumps({"kind": "bar"}), "--json").stdout)
+    assert "Traceback" in whole["error"] and "raise ValueError" in whole["error"]
+    wrong = shell("run", "chart", "--input", '{"kind": "pie"}').exception
+    assert isinstance(wrong, UsageError) and "$.kind" in wrong.message
+    (record,) = AppContext.open(shell.home).library.versions("chart")
+    assert (record.state, record.runs, record.failures) == ("provisional", 0, 0)
+
+
 async def test_each_does_its_work_with_exactly_its_grants(
     settings: EngineSettings, site: Site, tmp_path: Path
 ) -> None:

@@ -120,6 +120,17 @@ async def test_who_gives_runs_longer_gives_checks_longer_too(wall_seconds: float
     assert jobs[0].limits.wall_seconds > plan.total + plan.pieces[0].seconds
 
 
+async def test_a_run_of_a_check_that_was_ended_says_why() -> None:
+    class Ended:
+        async def run(self, *_: object) -> RunReport:
+            return RunReport(status="killed", error="The engine was restarted.\u202e")
+
+    bench = Workbench(Ended(), Limits())  # type: ignore[arg-type]
+    with pytest.raises(CouldNotRun, match=r"ended with killed: The engine was restarted\.\S*$") as ended:
+        await bench.outputs(CASE, [{"x": 3}])
+    assert "\u202e" not in ended.value.message
+
+
 async def test_gates_look_at_the_same_time_and_are_told_as_they_end() -> None:
     first, told = asyncio.Event(), []
     gates: list[Check] = [Looks(waits=first), Looks(failed("mutation", "weak"))]

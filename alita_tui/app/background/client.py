@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import subprocess
 import sys
 from contextlib import suppress
@@ -17,7 +16,8 @@ from alita_tui.app.background.ledger import Ledger, Work
 from alita_tui.app.context import AppContext
 from alita_tui.app.project import current_project
 from alita_tui.app.tasks import change
-from alita_tui.config.paths import Paths, home_options
+from alita_tui.config.invocation import command_line
+from alita_tui.config.paths import Paths
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.errors import AlitaError, StoreError, UsageError
 from alita_tui.spine.text import one_line
@@ -156,7 +156,7 @@ def attachable(standing: wire.Standing | None, id_prefix: str | None, paths: Pat
             f"More than one session begins with {one_line(id_prefix, 60)}.", hint="Give more of its id."
         )
     if not ids:
-        alita = shlex.join(("alita", *home_options(paths)))
+        alita = command_line(paths)
         target = f"on session {one_line(id_prefix, 60)}" if id_prefix else "on any session"
         raise UsageError(
             f"The background does not work {target}.",

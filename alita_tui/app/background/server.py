@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import shlex
 import signal
 import threading
 from bisect import bisect_right
@@ -28,7 +27,7 @@ from alita_tui.app.background.ledger import Ledger, Work
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.tasks import begin_with
-from alita_tui.config.paths import home_options
+from alita_tui.config.invocation import command_line
 from alita_tui.events import ApprovalRequested, QuestionAsked, TaskFinished, TaskSubmitted
 from alita_tui.spine.commands import CloseSession, SubmitTask
 from alita_tui.spine.envelope import encode
@@ -219,7 +218,7 @@ class Background:
         session = await opened.opened() if opened is not None else None
         if opened is None or session is None:
             shown_id = one_line(session_id, 60)
-            opens = shlex.join(("alita", *home_options(self._app.paths), "--session", shown_id))
+            opens = command_line(self._app.paths, "--session", shown_id)
             refused = wire.Refused(
                 f"The background does not work on session {shown_id}.",
                 hint=f"Open it in a console: {opens}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -32,6 +32,8 @@ class FinishedRun(Value, frozen=True):
     query: str = ""
     """What the tool served by it; empty: nothing is learned."""
     outcome: RunOutcome | None = None
+    refused: bool = False
+    """It refused its input, which is neither a success nor a failure; then `ok` says nothing."""
 
 
 class SearchResult(Value, frozen=True):
@@ -71,8 +73,8 @@ class Library(Protocol):
     def records(self) -> tuple[ToolRecord, ...]:
         """Return the recorded current version of every tool, by name; its files are not read."""
 
-    def search(self, query: str, *, limit: int = 5) -> SearchResult:
-        """Return the tools that fit a need, best first, and those that nearly do."""
+    def search(self, query: str, *, limit: int = 5, without: Collection[str] = ()) -> SearchResult:
+        """Return the tools that fit a need, best first, and those that nearly do; none called as in `without`."""
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """One version (default: the newest runnable one) of a tool by its name or another name of it.
@@ -145,7 +147,10 @@ class ToolShelf(Library, Protocol):
         """Hold an approved build in memory until `give_back`. Raises DigestMismatch, RegistryError."""
 
     async def find(self, query: str) -> SearchResult:
-        """Search for what the agent needs, with the encoder if there is one."""
+        """Search for what the agent needs, with the encoder if there is one; see `offered`."""
+
+    def offered(self, query: str) -> SearchResult:
+        """Search, and leave out the tools that the person does not allow here."""
 
     def lends(self, digest: str) -> bool:
         """Return whether the build with this digest was lent and not given back."""

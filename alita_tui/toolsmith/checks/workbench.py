@@ -21,6 +21,7 @@ from alita_tui.runtimes.places import Instrumented
 from alita_tui.runtimes.scratch_files import granted
 from alita_tui.spine.errors import NotAllowedHere, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
+from alita_tui.spine.refusals import last_message
 from alita_tui.spine.syntax import UNPARSABLE
 from alita_tui.spine.text import one_line
 from alita_tui.spine.trials import Conditions, Piece, Plan
@@ -222,7 +223,8 @@ def piece_of_tests(
 def _read(report: RunReport, pieces: Sequence[Piece]) -> list[Tested | Called]:
     """Return the judge's entries. Raises CouldNotRun if there are none to read."""
     if report.status != "ok" or not isinstance(report.result, list):
-        raise CouldNotRun(f"its run in the sandbox ended with {report.reason or 'no answer'}")
+        why = f": {one_line(last_message(report), 300)}" if report.error.strip() else ""
+        raise CouldNotRun(f"its run in the sandbox ended with {report.reason or 'no answer'}{why}")
     try:
         return [
             msgspec.convert(entry, ready(Tested))

@@ -16,6 +16,7 @@ _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 24, 52, 74
 _INK, _LINES, _FILL = "#333333", "#d0d0d0", "#3465a4"
 _MOST = 2000
+_LARGEST, _CLOSEST = 1e300, 1e-300
 
 Point = tuple[str, float]
 
@@ -85,6 +86,8 @@ def _number(value: object) -> float:
         raise ValueError(f"{value!r} is no number") from None
     if not math.isfinite(number):
         raise ValueError(f"{value!r} cannot be drawn")
+    if abs(number) > _LARGEST:
+        raise ValueError(f"{value!r} is too large to be drawn; numbers may be up to {_LARGEST:g}")
     return number
 
 
@@ -92,8 +95,10 @@ def _ticks(low: float, high: float, *, from_zero: bool) -> list[float]:
     """Round values from below the smallest to above the largest, four to nine of them."""
     if from_zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if low == high:
-        low, high = low - 1, high + 1
+    furthest = max(abs(low), abs(high))
+    if high - low <= max(furthest * 1e-12, _CLOSEST):  # the same number, as far as an axis can tell
+        room = max(furthest * 0.1, 1.0)
+        low, high = low - room, high + room
     rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))

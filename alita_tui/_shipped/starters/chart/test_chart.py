@@ -68,6 +68,16 @@ def test_one_point_and_long_names_have_room():
     assert "a very long name …" in words() and "b\ufffdc" in words()
 
 
+def test_very_large_and_very_small_numbers_are_drawn_or_refused():
+    for kind in ("bar", "line", "scatter"):
+        assert "too large" in refused(kind=kind, points=[{"x": 0, "y": -1e308}, {"x": 1, "y": 1e308}])
+        for low, high in ((-1e300, 1e300), (1e300, 1e300), (1e16, 1e16), (1e16, 1e16 + 2), (5e-324, 1e-310)):
+            found = run(kind, [{"x": 0, "y": low}, {"x": 1, "y": high}])
+            assert (found["smallest"], found["largest"]) == (low, high)
+            assert "nan" not in Path("chart.svg").read_text() and "inf" not in Path("chart.svg").read_text()
+    assert "too large" in refused(kind="scatter", points=[{"x": "1e301", "y": 1}])
+
+
 def test_what_cannot_be_drawn_is_refused():
     assert "kind" in refused(kind="pie", points=POINTS)
     assert "either" in refused(kind="bar") and "either" in refused(kind="bar", points=POINTS, table="a.csv")

@@ -19,6 +19,7 @@ from alita_tui.events import Finding
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
+from alita_tui.view.model import SessionView
 from alita_tui.view.risk import names_to_accept, risks
 from tests.console.approval_cases import (
     LONG_CODE,
@@ -233,7 +234,7 @@ async def test_reading_to_the_end_takes_the_second_key_away() -> None:
 @pytest.mark.parametrize("size", [SMALL, MIDDLE, (100, 30), (200, 55)])
 @pytest.mark.parametrize("build", [waiting_for(LONG), calm(), risky()], ids=["long", "calm", "risky"])
 async def test_what_the_review_showed_while_it_was_laid_out_is_not_read(
-    build: BuildState, size: tuple[int, int]
+    build: SessionView, size: tuple[int, int]
 ) -> None:
     app = Host(build)
     async with app.run_test(size=size) as pilot:

@@ -148,9 +148,7 @@ def _gain_risks(build: BuildState, attempt: Attempt, withheld: Collection[str]) 
     """Return a risk if the new version may do more than the previous one."""
     if build.parent is None or not (abilities := newly_allowed(build, attempt, withheld)):
         return []
-    return [
-        Risk("gains", f"may do what v{build.version - 1} could not: {'; '.join(abilities)}", serious=False)
-    ]
+    return [Risk("gains", f"may do what v{build.version - 1} could not: {'; '.join(abilities)}")]
 
 
 def _gate_risks(attempt: Attempt) -> list[Risk]:

@@ -60,5 +60,5 @@ def test_installed_it_finds_its_own_themes_and_recordings(wheel: Path, tmp_path:
         [sys.executable, "-c", code, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["6", "4"]
+    assert done.stdout.split() == ["6", "5"]
     assert (tmp_path / "alita_tui/_shipped/sessions/demo-sales.csv").is_file()

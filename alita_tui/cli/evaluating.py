@@ -339,6 +339,7 @@ def _table(setup: Setup, results: tuple[CaseResult, ...]) -> None:
         count = max(len(mine), 1)
         rows.append((
             model, f"{sum(result.solved for result in mine)} of {len(mine)}",
+            f"{'~' if any(result.unpriced for result in mine) else ''}"
             f"${sum(result.usd + result.judge_usd for result in mine):.4f}",
             f"{sum(result.seconds for result in mine) / count:.1f} s",
             f"{sum(result.steps for result in mine) / count:.1f}",
@@ -347,4 +348,6 @@ def _table(setup: Setup, results: tuple[CaseResult, ...]) -> None:
     table(("MODEL", "SOLVED", "COST", "TIME EACH", "STEPS EACH", "BUILDS", "UNGROUNDED"), rows)
     unpriced = sum(result.unpriced for result in results)
     if unpriced:
-        typer.echo(f"{counted(unpriced, 'call')} without a known price; the cost is at least that.", err=True)
+        from alita_tui.view.spend import unpriced_words
+
+        typer.echo(f"{unpriced_words(unpriced)}.", err=True)

@@ -83,9 +83,7 @@ def show(context: typer.Context, item: ItemId, json: Json = False) -> None:
         "since": remembered.at,
         "held until": remembered.until,
         "pinned": "yes" if remembered.pinned else "",
-        "worked": f"{remembered.worked} of {remembered.worked + remembered.failed} times"
-        if remembered.sort == "recipe"
-        else "",
+        "worked": remembered.record if remembered.sort == "recipe" else "",
         "you said": remembered.said,
         "cost": f"${details.cost_usd:.4f}" if details.cost_usd else "",
         "files": ", ".join(details.artefacts),

@@ -14,6 +14,7 @@ from alita_tui.cli.output import plain
 from alita_tui.console.evaluations.ports import CaseLine, RunLine, RunSheet
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import counted, one_line
+from alita_tui.view.spend import unpriced_words
 
 _COMMANDS = ("/evaluations", "/evaluation", "/evaluate", "/case")
 _LOOK_SECONDS = 1.0
@@ -190,8 +191,10 @@ def _about(line: RunLine) -> str:
     parts = [
         one_line(line.suite, 80), one_line(", ".join(line.models), 200), line.state,
         f"{line.ended} of {line.of} ended" if line.of else f"{line.ended} ended", f"{line.solved} solved",
-        f"{'at least ' if line.unpriced else ''}${line.usd:.4f}", f"approves: {line.approve}",
+        f"{'about ' if line.unpriced else ''}${line.usd:.4f}", f"approves: {line.approve}",
     ]  # fmt: skip
+    if line.unpriced:
+        parts.append(unpriced_words(line.unpriced))
     return ", ".join(parts)
 
 

@@ -120,8 +120,9 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare two sessions: steps, tools, cost, answer."""
-    from alita_tui.view.compare import Side
+    from alita_tui.view.compare import Side, cost_of
     from alita_tui.view.compare import compare as compared
+    from alita_tui.view.spend import ESTIMATED, tokens_of
 
     app = AppContext.open(context.obj)
     comparison = compared(recording(app, left), recording(app, right))
@@ -136,8 +137,8 @@ def compare(
             side.title,
             f"{side.seconds:.0f} s",
             str(side.steps),
-            f"{side.calls}, {side.tokens:,} tokens",
-            f"${side.cost_usd:.4f}",
+            f"{side.calls}, {tokens_of(side)} tokens",
+            cost_of(side),
             ", ".join(side.built) or "-",
             used or "-",
             str(side.errors),
@@ -149,6 +150,8 @@ def compare(
     rows = zip((*names, "answer"), facts(comparison.left), facts(comparison.right), strict=True)
     typer.echo(f"The first {comparison.common} events are the same.")
     table(("", "LEFT", "RIGHT"), ((name, one_line(a, 50), b) for name, a, b in rows))
+    if comparison.left.estimated_tokens or comparison.right.estimated_tokens:
+        typer.echo(ESTIMATED)
     signs = {"same": "=", "differs": "≠", "left": "<", "right": ">"}
     typer.echo("")
     table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.results import NO_TOOLS, CaseResult, Setup
+from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, one_line
 
 _NAMES = (
@@ -46,11 +48,22 @@ def conditions(first: Setup, second: Setup) -> tuple[Condition, ...]:
         ("prompt", first.prompts, second.prompts),
     ):
         rows += [
-            Condition(f"{kind} {key}", left.get(key, "default"), right.get(key, "default"))
+            Condition(f"{kind} {key}", *(_in_words(values.get(key, "default")) for values in (left, right)))
             for key in sorted({*left, *right})
             if left.get(key) != right.get(key)
         ]
     return tuple(rows)
+
+
+def _in_words(value: str) -> str:
+    """Return a recorded value as people read it: a list, which is recorded as Python writes it, with commas."""
+    if not (value.startswith("(") and value.endswith(")")):
+        return value
+    try:
+        items = ast.literal_eval(ast.Expression(parse(value).body[0].value))  # type: ignore[attr-defined]
+    except (*UNPARSABLE, AttributeError, IndexError, TypeError):
+        return value
+    return (", ".join(map(str, items)) or "none") if isinstance(items, tuple) else value
 
 
 def _text(name: str, setup: Setup) -> str:

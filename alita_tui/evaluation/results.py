@@ -52,7 +52,7 @@ FAILURE_WORDS: dict[FailureKind, str] = {
     "gap misjudged": "no tool was made where one was missing, or one was made where there was one",
     "ungrounded answer": "figures that nothing supports",
     "not found": "the tool that fits was not among those that a search found",
-    "misread task": "nothing went wrong on record, so the task was read otherwise",
+    "misread task": "no step failed, yet the answer is wrong, so the task was probably misread",
     "wrong answer": "answered wrongly",
     "harness": "the case itself could not be run or checked",
 }

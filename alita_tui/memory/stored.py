@@ -13,7 +13,7 @@ from alita_tui.events import Json, MemoryItem, Rating, Value, ready
 from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.recipes import Graph, in_words
 from alita_tui.memory.stated import stems
-from alita_tui.spine.ports.memory import MemorySort, Remembered, sort_of
+from alita_tui.spine.ports.memory import MemorySort, Remembered, record_words, sort_of
 
 TRUST = {
     "statement": 1.0, "correction": 1.0, "person": 1.0, "answer": 0.9, "rejection": 0.9, "task": 0.8, "failure": 0.8,
@@ -112,8 +112,8 @@ class StoredItem(Value, frozen=True):
         if not self.is_recipe:
             return self.item
         calls = in_words(self.graph.steps) if self.graph.steps else " → ".join(self.item.tools)
-        worked, failed = self.record
-        record = f"worked {worked} of {worked + failed} times"
+        liked = sum(rating == "up" for rating in self.ratings.values())
+        record = f"worked {record_words(*self.record, liked)}"
         same_project = project is None or self.project in ("", project)
         text = f"{self.item.text}: {calls} ({record})" if same_project else f"{calls} ({record})"
         return msgspec.structs.replace(self.item, text=text, steps=())

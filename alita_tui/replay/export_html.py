@@ -20,6 +20,7 @@ from alita_tui.state.spend import Spend
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SandboxRun, SessionView
 from alita_tui.view.queries import mark
+from alita_tui.view.spend import total_of
 from alita_tui.view.trace import rows_for
 
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -93,8 +94,7 @@ def _frames(envelopes: Sequence[Envelope]) -> Iterator[dict[str, object]]:
 
 
 def _spend(spend: Spend) -> str:
-    tokens = f"{spend.input_tokens:,} tokens in, {spend.output_tokens:,} out"
-    return f"${spend.total_usd:.4f} · {tokens} · {spend.calls} calls"
+    return f"${spend.total_usd:.4f} · tokens {total_of(spend)}"
 
 
 def _tool(card: ToolCard) -> dict[str, object]:

@@ -9,7 +9,7 @@ itself, by way of further tools included, in words of `Capabilities.items` with 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -67,6 +67,29 @@ def offered(*, browser: bool) -> dict[str, str]:
     return {**REACHED, "browser": _BROWSER_REACHED} if browser else REACHED
 
 
+class _Words(NamedTuple):
+    """How hosts and files are called."""
+
+    host: str
+    methods: str
+    files: dict[str, str]
+
+
+_PLAIN = _Words(
+    host="network access to {}",
+    methods=", {} requests only",
+    files={
+        "read": "read access to the files in the workspace",
+        "write": "read and write access to the files in the workspace",
+    },
+)
+_SERVED = _Words(
+    host="the network host {}",
+    methods=", {} only",
+    files={"read": "the workspace, to read", "write": "the workspace, to read and write"},
+)
+
+
 class HostGrant(Value, frozen=True):
     """One host that a tool may talk to."""
 
@@ -106,18 +129,16 @@ class ToolGrant(Value, frozen=True):
         return f"{self.name}@{self.version}:{self.digest}{may}"
 
     @property
-    def phrase(self) -> str:
-        """Return the grant in words, with everything that the tool may use itself."""
-        reach = f"which may itself use {self.uses}" if self.may else "which only computes"
-        return f"the tool {self.label}, {reach}"
-
-    @property
     def uses(self) -> str:
         """Return in words what the tool may use itself; empty for nothing."""
+        return self.uses_in(_PLAIN)
+
+    def uses_in(self, words: _Words) -> str:
+        """Return the same in these words."""
         further = _of_items(self.may)
         tools = (f"the tool {grant.label}" for grant in tool_grants(further))
         host = ("ALL YOUR RIGHTS on this machine, outside of the sandbox",) if ON_HOST in self.may else ()
-        return " + ".join((*host, *phrases(msgspec.structs.replace(further, tools=())), *tools))
+        return " + ".join((*host, *_phrases(msgspec.structs.replace(further, tools=()), words), *tools))
 
     @property
     def label(self) -> str:
@@ -224,6 +245,18 @@ def secret_names(capabilities: Capabilities) -> tuple[str, ...]:
 
 def phrases(capabilities: Capabilities) -> tuple[str, ...]:
     """Return one phrase for people per grant that is requested; none for a pure computation."""
+    return _phrases(capabilities, _PLAIN)
+
+
+def served_phrases(capabilities: Capabilities) -> tuple[str, ...]:
+    """Return the same in the words of tools that are served over MCP.
+
+    They are part of a served tool's description. A client that approved the tool takes other words for a change of it.
+    """
+    return _phrases(capabilities, _SERVED)
+
+
+def _phrases(capabilities: Capabilities, words: _Words) -> tuple[str, ...]:
     hosts = host_grants(capabilities)
     parts = []
     for entry in capabilities.network:
@@ -231,11 +264,10 @@ def phrases(capabilities: Capabilities) -> tuple[str, ...]:
         if grant is None:
             parts.append(f"nothing for {entry!r}, which is not a host")
         else:
-            only = f", {' and '.join(grant.methods)} only" if grant.methods else ""
-            parts.append(f"the network host {grant.where}{only}")
+            only = words.methods.format(" and ".join(grant.methods)) if grant.methods else ""
+            parts.append(words.host.format(grant.where) + only)
     if capabilities.workspace != "none":
-        how = "read" if capabilities.workspace == "read" else "read and write"
-        parts.append(f"the workspace, to {how}")
+        parts.append(words.files[capabilities.workspace])
     for entry in capabilities.secrets:
         name, home = _home(entry, list(hosts))
         parts.append(f"the secret {name or entry}, sent to {home or 'no host'} alone")
@@ -250,7 +282,8 @@ def phrases(capabilities: Capabilities) -> tuple[str, ...]:
         )
     for entry in capabilities.tools:
         tool = _tool(entry)
-        parts.append(tool.phrase if tool is not None else f"the tool {entry}")
+        reach = f"which may itself use {tool.uses_in(words)}" if tool and tool.may else "which only computes"
+        parts.append(f"the tool {tool.label}, {reach}" if tool is not None else f"the tool {entry}")
     return tuple(parts)
 
 

@@ -11,9 +11,11 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.text import SafeText, one_line
+from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.view.fold import fold_all
 from alita_tui.view.queries import mark
+from alita_tui.view.spend import settled_calls, settled_tokens
+from alita_tui.view.statistics import dollars
 from alita_tui.view.trace import rows_for
 
 _MOVES = frozenset({"task", "action", "approval", "run", "question", "error", "answer"})
@@ -30,8 +32,9 @@ class Side(msgspec.Struct, frozen=True):
     steps: int
     """Number of actions that the model chose."""
     calls: int
-    """Number of model calls."""
+    """Number of model calls, those that failed among them."""
     tokens: int
+    """As they were settled, like those of the spend screen."""
     cost_usd: float
     built: tuple[str, ...]
     """Tools that joined the library."""
@@ -41,6 +44,10 @@ class Side(msgspec.Struct, frozen=True):
     outcome: str
     """Outcome of the last task; empty if there is none or it is running."""
     answer: SafeText
+    estimated_tokens: int = 0
+    """Those of the tokens that are estimated, because the provider reported none."""
+    unpriced_calls: int = 0
+    """Calls without a known price; the cost has what `budget.unknown_usd` assumes for them."""
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -68,6 +75,14 @@ def compare(left: Sequence[Envelope], right: Sequence[Envelope]) -> Comparison:
     )
 
 
+def cost_of(side: Side) -> str:
+    """Return what a session cost; with the number of calls whose price was assumed."""
+    if not side.unpriced_calls:
+        return dollars(side.cost_usd)
+    about = "about " if side.cost_usd else ""
+    return f"{about}{dollars(side.cost_usd)}, {counted(side.unpriced_calls, 'call')} without a known price"
+
+
 def _side(envelopes: Sequence[Envelope]) -> Side:
     view = fold_all(envelopes)
     events = [envelope.event for envelope in envelopes]
@@ -82,14 +97,16 @@ def _side(envelopes: Sequence[Envelope]) -> Side:
         started=envelopes[0].at if envelopes else None,
         seconds=max(0.0, (envelopes[-1].at - envelopes[0].at).total_seconds()) if envelopes else 0.0,
         steps=sum(isinstance(event, e.ActionChosen) for event in events),
-        calls=view.spend.calls,
-        tokens=view.spend.input_tokens + view.spend.output_tokens,
+        calls=settled_calls(view.spend),
+        tokens=settled_tokens(view.spend),
         cost_usd=view.spend.total_usd,
         built=tuple(one_line(event.card.name) for event in events if isinstance(event, e.ToolRegistered)),
         used=tuple((one_line(name), times) for name, times in used.items()),
         errors=sum(mark(envelope) == "error" for envelope in envelopes),
         outcome=task.outcome or "" if task else "",
         answer=(task.answer or task.reason) if task else SafeText(""),
+        estimated_tokens=view.spend.estimated_tokens,
+        unpriced_calls=view.spend.unpriced_calls,
     )
 
 

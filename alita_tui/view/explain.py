@@ -14,6 +14,7 @@ from alita_tui.spine.history import of_kind
 from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.state.build import BuildState
 from alita_tui.view.model import SessionView
+from alita_tui.view.spend import settled_calls
 from alita_tui.view.statistics import dollars
 from alita_tui.view.trace import rows_for
 
@@ -329,7 +330,7 @@ def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Itera
     if envelope.step:
         yield _step_cost(envelopes, index)
     spend = view.spend
-    yield f"The session so far: {dollars(spend.total_usd)}, {counted(spend.calls, 'model call')}."
+    yield f"The session so far: {dollars(spend.total_usd)}, {counted(settled_calls(spend), 'model call')}."
 
 
 def _paid(envelopes: Sequence[Envelope], index: int, reply: e.ModelReplied) -> str:

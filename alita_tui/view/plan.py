@@ -47,7 +47,7 @@ def weighing(event: PlansWeighed) -> tuple[str, str]:
     headline = f"{reason}{counted(len(event.candidates), 'plan')} weighed: {origin} is followed"
     lines = []
     for index, plan in enumerate(event.candidates):
-        record = f"worked {plan.worked} of {plan.tried}" if plan.tried else "never tried"
+        record = f"worked or liked {plan.worked} of {plan.tried}" if plan.tried else "never tried"
         figures = f"worth {plan.value:.2f}: {record}, tools {plan.reliability:.2f}, fit {plan.fit:.2f}"
         lines.append(f"{'▸' if index == event.chosen else ' '} {_SOURCES[plan.source]}, {figures}")
         lines += [f"    {number}. {step}" for number, step in enumerate(plan.steps, 1)]

@@ -14,7 +14,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, GateName, Lasting, LockedPackage, Value, digest_of
 from alita_tui.events.build import CHECKS
-from alita_tui.spine.grants import faults, named_tools
+from alita_tui.spine.grants import faults, named_tools, phrases
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.risk import risks
 
@@ -115,7 +115,7 @@ def _request_reasons(rule: Rule, attempt: Attempt) -> list[str]:
     reasons += [f"it asks for the host {host}" for host in requested.network if host not in rule.network]
     reasons += ["it asks for a browser, which no rule covers"] if requested.browser else []
     if _REACH.index(requested.workspace) > _REACH.index(rule.workspace):
-        reasons.append(f"it asks for the workspace, to {requested.workspace}")
+        reasons.append(f"it asks for {phrases(Capabilities(workspace=requested.workspace))[0]}")
     if requested.model_calls > rule.model_calls:
         reasons.append(f"it asks for {requested.model_calls} model calls a run")
     return reasons

@@ -50,14 +50,13 @@ _OF_BANDIT = {test_id: name for name, ids in _BANDIT.items() for test_id in ids.
 _BANDIT_ID = re.compile(r"B\d{3}")
 _ORDER = (
     "other-bytes on-host not-python secret-in-code speaks-to-the-reader named-elsewhere hidden-characters lookalikes"
-    " foreign-names gains tests-fail tests-not-run no-tests introspects code-not-on-page format-walk"
-    " detects-tests processes private-path network-undeclared reads-files reach never-run keeps-state"
-    " slow-pattern other-main hidden-tests conditions schema-inputs slow cuts-off schema weak-tests"
-    " literal-leak examples-fail other-results packages runs-later runs-when-loaded environment changes-files"
-    " clock chance time-zone locale undeclared-import not-reviewed review-failed not-pinned twin not-checked"
-    " faults-unknown"
+    " foreign-names gains tests-fail hidden-tests other-results examples-fail tests-not-run no-tests introspects"
+    " code-not-on-page format-walk detects-tests processes private-path network-undeclared reads-files reach"
+    " literal-leak conditions schema-inputs schema slow slow-pattern cuts-off keeps-state other-main never-run"
+    " weak-tests packages runs-later runs-when-loaded environment changes-files clock chance time-zone"
+    " locale undeclared-import not-reviewed review-failed not-pinned twin not-checked faults-unknown"
 ).split()
-"""Order of risks, most serious first; requested capabilities come last."""
+"""Order of the serious risks by harm, and then of the others; among each, requested capabilities come last."""
 _REQUESTS = ("network", "secrets", "workspace", "model", "browser", "tools")
 FAULTS_UNKNOWN = "faults-unknown"
 """The risk that no fault database answered. It is not about the draft, so a session asks about it once."""
@@ -121,12 +120,12 @@ def names_to_accept(risks: Iterable[Risk]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(risk.name for risk in risks if not risk.accepted))
 
 
-def _rank(risk: Risk) -> tuple[int, bool]:
-    """Return the sort key of a risk: its place in `_ORDER`, then its weight; requests come last."""
+def _rank(risk: Risk) -> tuple[bool, int]:
+    """Return the sort key of a risk: whether it is serious, then its place in `_ORDER`; requests come last."""
     if risk.name in _REQUESTS:
-        return len(_ORDER) + 1, False
+        return not risk.serious, len(_ORDER)
     order_name = risk.name if risk.name in _ORDER else "network-undeclared" if risk.serious else "not-pinned"
-    return _ORDER.index(order_name), not risk.serious
+    return not risk.serious, _ORDER.index(order_name)
 
 
 def _request_risks(requested: Capabilities) -> list[Risk]:

@@ -61,7 +61,7 @@ async def test_examples_needs_and_named_pages_reach_it(
     (text,) = told
     assert '- {"input":{"x":2},"output":4}' in text
     assert (
-        "the network host api.example.org:443, GET only; the secret RATES_KEY, sent to api.example.org:443 alone"
+        "network access to api.example.org:443, GET requests only; the secret RATES_KEY, sent to api.example.org:443"
         in text
     )
     assert '<untrusted source="https://docs.example.org/">' in text and DEEP in text

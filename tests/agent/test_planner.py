@@ -209,7 +209,7 @@ def test_the_row_says_what_was_compared_and_what_each_is_worth() -> None:
     (row,) = rows_for(tape.envelopes[-1])
     assert "2 plans weighed: the one from memory is followed" in row.title
     assert (
-        "worked 3 of 4" in row.detail
+        "worked or liked 3 of 4" in row.detail
         and "never tried" in row.detail
         and "▸ the one from memory" in row.detail
     )

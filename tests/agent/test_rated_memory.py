@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from alita_tui import events as e
+from alita_tui.console.memory.rows import item_row
 from alita_tui.events import MemoryItem
 from alita_tui.memory.recall import Recollection
 from alita_tui.spine.commands import Command, GiveFeedback
@@ -52,6 +54,12 @@ async def test_a_recipe_counts_a_wrong_answer_or_run_as_a_failure_until_that_is_
     assert (before.worked, before.failed, before.said) == (1, 0, "")
     assert (wrong.worked, wrong.failed, wrong.said) == (0, 1, "👎 1×")
     assert "(worked 0 of 1 times)" in wrong.item.text, "as the agent is told it, too"
+    good = kept(await said(tmp_path / "d", UP, about=about), "recipe")
+    assert (good.worked, good.failed, good.said) == (2, 0, "👍 1×"), "a 👍 counts as one more success"
+    assert good.item.text.endswith("(worked 1 of 1 times, and liked once)"), "but it was done once"
+    assert good.record == "1 of 1 times, and liked once"
+    row = item_row(good, 116, datetime.now(UTC), "").plain
+    assert "1/1" in row and "2/2" not in row
     back = kept(await said(tmp_path / "c", DOWN, UNDO, about=about), "recipe")
     assert (back.worked, back.failed, back.said, back.item.text) == (1, 0, "", before.item.text)
 

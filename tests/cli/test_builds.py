@@ -110,7 +110,7 @@ def test_what_is_shown_first_are_the_five_answers_and_last_is_how_to_approve(she
         )
     ]
     assert places == sorted(places)
-    assert "may do what v" in shown and "the network host api.ecb.example:443" in shown
+    assert "may do what v" in shown and "network access to api.ecb.example:443" in shown
     assert shown.rstrip().split("\n")[-1].endswith("".join(f" --accept {one}" for one in RISKS))
     told = json.loads(shell.run("show", "p2", "--json").stdout)
     assert told["accept"] == list(RISKS) and {one["name"] for one in told["risks"]} == set(RISKS)

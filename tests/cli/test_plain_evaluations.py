@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from alita_tui.app.context import AppContext
-from alita_tui.cli.plain_evaluations import Evaluations
+from alita_tui.cli.evaluating import _table
+from alita_tui.cli.plain_evaluations import Evaluations, _about
+from alita_tui.console.evaluations.ports import RunLine
+from alita_tui.evaluation.results import CaseResult, Setup
 from tests.evaluation.test_checks import suite
 from tests.evaluation.test_run import MIND, settle, sums
 from tests.support.servers.openai_server import OpenAIServer
@@ -109,3 +112,20 @@ async def test_hostile_names_are_shown_and_never_obeyed(
     assert "not solved" in printed and not {"\x1b", "\u202e", "\r"} & {*printed}
     assert not re.search("(?m)^9/9 fake", printed)
     await lines.end()
+
+
+def test_a_sum_with_an_assumed_price_is_about_that_much_and_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "2 calls without a known price: in the totals as budget.unknown_usd says"
+    line = RunLine(run="r", suite="s", models=("p:m",), state="finished", usd=0.5, unpriced=2)
+    assert ", about $0.5000, " in _about(line) and words in _about(line)
+    setup = Setup(run="r", suite="s", suite_path="", suite_digest="", models=("p:m", "p:known"))
+    results = (
+        CaseResult(case="a", model="p:m", turn=1, usd=0.5, unpriced=2),
+        CaseResult(case="a", model="p:known", turn=1, usd=0.25),
+    )
+    _table(setup, results)
+    printed = capsys.readouterr()
+    assert "~$0.5000" in printed.out and "~$0.2500" not in printed.out and "$0.2500" in printed.out
+    assert printed.err == f"{words}.\n"

@@ -230,6 +230,21 @@ async def test_reading_to_the_end_takes_the_second_key_away() -> None:
         assert [c.verdict.scrolled_to_end for c in app.decided] == [True]
 
 
+@pytest.mark.parametrize("size", [SMALL, MIDDLE, (100, 30), (200, 55)])
+@pytest.mark.parametrize("build", [waiting_for(LONG), calm(), risky()], ids=["long", "calm", "risky"])
+async def test_what_the_review_showed_while_it_was_laid_out_is_not_read(
+    build: BuildState, size: tuple[int, int]
+) -> None:
+    app = Host(build)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        code = app.review.query_one(CodeView)
+        top = round(code.scroll_y)
+        on_screen = [code.row_at(y) for y in range(top, top + code.scrollable_content_region.height)]
+        seen = {line for line in range(1, code.lines + 1) if code.seen(line)}
+        assert seen <= {row.source for row in on_screen if row is not None}
+
+
 @pytest.mark.parametrize("animated", [False, True])
 async def test_jumping_over_the_middle_is_not_reading_it(animated: bool) -> None:
     app = Host(waiting_for(LONG))
@@ -514,7 +529,7 @@ async def test_evidence_says_what_was_observed() -> None:
             "hidden characters in code or tests",
             "test_no_network failed in 3 of 3 runs",
             "line 22: subprocess call with shell=True identified. (high, B602)",
-            "asks for the network host api.ecb.example:443",
+            "asks for network access to api.ecb.example:443",
             "asks for the secret ECB_TOKEN",
             "imports requests, which no requirement declares",
             "names with letters outside ASCII",

@@ -197,8 +197,11 @@ def test_each_risk_is_named(changed: dict[str, object], said: str, serious: bool
         ({"code": "n\u0430me = 1\n"}, "n⟨U+0430⟩me"),
         ({"code": "def run(:\n"}, "no valid Python"),
         ({"code": "(" * 5000}, "no valid Python"),
-        ({"capabilities": Capabilities(network=("a.example:443",))}, "the network host a.example:443"),
-        ({"capabilities": Capabilities(workspace="write")}, "the workspace, to read and write"),
+        ({"capabilities": Capabilities(network=("a.example:443",))}, "network access to a.example:443"),
+        (
+            {"capabilities": Capabilities(workspace="write")},
+            "read and write access to the files in the workspace",
+        ),
         ({"capabilities": Capabilities(model_calls=2)}, "2 model calls"),
     ],
 )

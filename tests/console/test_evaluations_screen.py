@@ -125,6 +125,12 @@ def test_hostile_words_are_text_and_rows_keep_their_width() -> None:
     assert "[b]bold[/b]" in drawing.run_row(lab.RUNS[1], 196, NOW).plain
 
 
-def test_a_run_without_a_known_price_costs_at_least_that() -> None:
+def test_a_run_without_a_known_price_costs_about_what_is_assumed() -> None:
     line = RunLine(run="r", suite="s", models=("m",), state="finished", usd=0.5, unpriced=1)
-    assert "≥ $0.5000" in drawing.run_row(line, 100, NOW).plain
+    row, about = drawing.run_row(line, 100, NOW).plain, drawing.about(RunSheet(line, ()))
+    assert " ~$0.5000" in row and "≥" not in row, "the assumed price may be too high"
+    assert "about $0.5000" in about
+    assert "1 call without a known price: in the totals as budget.unknown_usd says" in about
+    known = msgspec.structs.replace(line, unpriced=0)
+    assert " $0.5000" in drawing.run_row(known, 100, NOW).plain
+    assert "price" not in drawing.about(RunSheet(known, ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from textual import events
@@ -13,6 +14,7 @@ from alita_tui import events as e
 from alita_tui.console.ports import Switch
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.recent import MOST, RecentSession, description, worth_reopening
+from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.words import TRY
@@ -28,6 +30,10 @@ from tests.support import streams
 def shown(app) -> str:
     trace = app.main.query_one(Trace)
     return "\n".join(trace.render_line(y).text for y in range(trace.size.height))
+
+
+def status(app) -> str:
+    return str(app.main.query_one(StatusLine).render()).strip()
 
 
 class Growing:
@@ -60,11 +66,13 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
         assert sink.commands == [SubmitTask(text="[roll] dice")]
         said = shown(app)
         assert "❯ [roll] dice" in said
+        assert ("starting …" if checked else "checking the sandbox …") in status(app)
+        assert not status(app).startswith("ready")
         assert ("Starting …" if checked else "Checking the sandbox …") in said
         assert "builds the tools it lacks" not in said
         if not checked:
             source.tell(tape.envelopes[2])
-            await until(pilot, lambda: "Starting …" in shown(app))
+            await until(pilot, lambda: "Starting …" in shown(app) and "starting …" in status(app))
         tape.add(e.TaskSubmitted(task_id="t1", text="[roll] dice"))
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: " sent" not in shown(app))
@@ -73,7 +81,7 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
         tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="Done."))
         source.tell(tape.envelopes[-2])
         source.tell(tape.envelopes[-1])
-        await until(pilot, lambda: "Starting …" not in shown(app))
+        await until(pilot, lambda: "Starting …" not in shown(app) and status(app).startswith("ready"))
 
 
 async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
@@ -88,7 +96,7 @@ async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
         tape.add(e.NoticeRaised(level="error", text="There is no model.", hint="alita setup"))
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: "There is no model." in shown(app))
-        assert "Starting …" not in shown(app)
+        assert "Starting …" not in shown(app) and status(app).startswith("ready")
 
 
 def _typed_and_shown(frame: list[str], text: str) -> tuple[bool, bool]:
@@ -153,6 +161,52 @@ async def test_the_real_card_takes_the_place_of_what_was_sent_and_nothing_moves(
                 for text in (shown(app), sent)
             )
             assert begun == before, "and the spinner stays until something comes of it"
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+async def test_a_task_with_files_does_not_move_when_they_and_it_are_recorded(
+    earlier: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ("july.csv", "june.csv")
+    for name in names:
+        Path(name).write_text("a\n1\n")
+    tape = streams.Tape()
+    streams.opened(tape)
+    for number in range(earlier):
+        tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"earlier {number}"))
+        tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer="Done.\n\nIt is."))
+    source, text = Growing(tape.envelopes), "compare @july.csv and @june.csv"
+    app = console(tape.envelopes)
+    app._stage._source = source
+
+    def places() -> list[int]:
+        lines = shown(app).split("\n")
+        return [
+            next((number for number, line in enumerate(lines) if words in line), -1)
+            for words in (*(f"File {name}" for name in names), "❯ compare", "Starting …")
+        ]
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        app.main.query_one(Composer).take_paste(text)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Starting …" in shown(app))
+        await pilot.pause()
+        before = places()
+        assert -1 not in before and before == sorted(before)
+        for name in names:
+            file = e.Artefact(
+                handle="art_aaaaaaaaaa", digest="a" * 64, name=name, media_type="text/csv", size=4
+            )
+            tape.add(e.ArtefactAdded(artefact=file, origin="person"))
+            source.tell(tape.envelopes[-1])
+            await until(pilot, lambda name=name: f"File {name}: text/csv" in shown(app))
+            assert places() == before and shown(app).count(f"File {name}") == 1
+        tape.add(e.TaskSubmitted(task_id="new", text=text, files=("art_aaaaaaaaaa",) * 2))
+        source.tell(tape.envelopes[-1])
+        await until(pilot, lambda: not re.search(r" sent *$", shown(app), re.MULTILINE))
+        assert places() == before
 
 
 async def test_a_task_that_is_refused_comes_back_into_the_composer() -> None:

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from alita_tui.console.review.evidence import gates, requirements, risk
-from alita_tui.events import GateName, GateResult, GateRow, Lock, LockedPackage
+from alita_tui.events import (
+    Capabilities,
+    Finding,
+    GateName,
+    GateResult,
+    GateRow,
+    Lock,
+    LockedPackage,
+)
 from alita_tui.events.build import CHECKS
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.state.rows import Rows
@@ -79,6 +87,25 @@ def test_only_where_every_gate_is_there_and_passed_is_a_build_green() -> None:
         (told,) = risks(build, attempt)
         assert told.serious and odd.summary in told.text
     assert "Hidden tests could not run" in text(risk(*seen(*every(SKIPPED))))
+
+
+def test_the_worst_risk_is_first_and_no_notice_before_a_serious_one() -> None:
+    unlike = GateResult(gate="hidden", state="failed", summary="2 of 8 failed")
+    unrun = GateResult(gate="coverage", state="failed", summary="never run: 12")
+    build, attempt = seen(*every(unrun, unlike, WEAK))
+    findings = (
+        Finding(severity="medium", rule="ast/introspection", text="reads its own frames"),
+        Finding(severity="high", rule="ast/clock", text="asks for the time"),
+    )
+    reach = Capabilities(network=("a.example:443",))
+    attempt = msgspec.structs.replace(
+        attempt, findings=findings, draft=msgspec.structs.replace(attempt.draft, capabilities=reach)
+    )
+    ranked = risks(build, attempt)
+    assert [each.serious for each in ranked] == [True] * (len(ranked) - 1) + [False]
+    assert [each.name for each in ranked] == [
+        "other-bytes", "hidden-tests", "never-run", "weak-tests", "clock", "network", "introspects"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("left", [(), every(SKIPPED), every(WEAK), every()[1:]])

@@ -9,6 +9,7 @@ from alita_tui import events as e
 from alita_tui.console.spend.screen import by_provider, rows
 from alita_tui.console.widgets.figures import chart
 from alita_tui.events import Usage
+from alita_tui.spine.ports.models import DaySpend
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.spend import tokens_of
@@ -174,3 +175,12 @@ def test_the_status_line_has_the_figure_of_the_screen() -> None:
     tape.add(task(1))
     unreported(tape, "m1")
     assert tokens_of(fold_all(tape.envelopes).spend) == "~9,400"
+
+
+def test_the_days_say_that_they_do_not_tell_what_is_estimated() -> None:
+    view = view_of(task(1), 1, ("m1", 0.25))
+    days = {"2026-11-20": DaySpend(usd=0.2, tokens=9_400)}
+    lines = [row.text for row in rows(view, days, "", 100)]
+    assert any("9,400 tokens" in line for line in lines)
+    assert lines[-1] == "The days do not record which of their tokens are estimated."
+    assert not any("estimated" in row.text for row in rows(view, {}, "", 100))

@@ -255,6 +255,11 @@ async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
         for part in ("RECORDED", "waiting · step 4", "1 to review Ctrl+R", "$0.42 of $0.50", "openai:small",
                      "1.0k tokens", "sandbox ready", "events saved"):  # fmt: skip
             assert part in text, part
+        # The price of some calls is assumed, and is in the sum: it may be too high as well as too low.
+        status.advance(with_(view, spend=replace(view.spend, unpriced_calls=2)))
+        await pilot.pause()
+        assert "~$0.42 of $0.50" in drawn(status) and "unpriced" not in drawn(status)
+        status.advance(view)
         await pilot.resize_terminal(60, 3)
         await pilot.pause()
         text = drawn(status)

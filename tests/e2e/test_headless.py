@@ -11,7 +11,7 @@ import pytest
 
 from alita_tui.app.context import AppContext, close_all
 from alita_tui.config.paths import shipped
-from tests.e2e.walks import CHART, DICE, REUSE, accepting, parked
+from tests.e2e.walks import CHART, DICE, REUSE, STARTER, accepting, parked
 from tests.statistics.simulated import envelopes
 
 pytestmark = pytest.mark.podman
@@ -177,6 +177,20 @@ def test_the_demo_s_table_becomes_a_chart(shell, tmp_path) -> None:
     assert ended["outcome"] == "answered" and "ungrounded" not in ended
     tasks = json.loads((shipped("sessions") / "demo.script.json").read_text())["files"]
     assert tasks == {CHART: "demo-sales.csv"}
+
+
+def test_the_demo_uses_a_starter_once_it_is_approved(shell) -> None:
+    shell.environ["ALITA_MODEL"] = "demo:recorded"
+    before = shell("run", STARTER)
+    assert before.returncode == 0 and "alita tools starters approve chart" in before.stdout, before.stderr
+    digest = json.loads(shell("tools", "starters", "show", "chart", "--json").stdout)["digest"]
+    approved = shell("tools", "starters", "approve", "chart", "--digest", digest)
+    assert approved.returncode == 0, approved.stderr
+    after = shell("run", STARTER)
+    assert after.returncode == 0 and "chart.svg" in after.stdout, after.stderr
+    events = shell.events()
+    assert [event["name"] for event in events if event["kind"] == "tool_called"] == ["chart"]
+    assert "approval_requested" not in kinds(events)
 
 
 @pytest.mark.walk

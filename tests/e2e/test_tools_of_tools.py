@@ -115,7 +115,7 @@ def test_a_tool_calls_an_approved_one(shell: Any, provider: str) -> None:
         build = parked(shell)
         assert "tools" in build["accept"], "what the other tool may use has to be accepted by name"
         looked = shell("builds", "show", build["approval_id"]).stdout
-        assert "the workspace, to read" in looked and "file_read v1" in looked
+        assert "read access to the files in the workspace" in looked and "file_read v1" in looked
         refused = shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
         assert refused.returncode != 0 and "tools" in refused.stderr
         done = shell(

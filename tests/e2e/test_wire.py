@@ -11,7 +11,7 @@ from tests.e2e.walks import accepting, parked
 
 pytestmark = pytest.mark.podman
 
-BUILD, REUSE, DICE, _ = SCRIPT.tasks
+BUILD, REUSE, DICE, *_ = SCRIPT.tasks
 
 
 @pytest.mark.sampled(1)

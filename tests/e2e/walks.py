@@ -9,7 +9,7 @@ from alita_tui.config.paths import shipped
 SCRIPT = json.loads((shipped("sessions") / "demo.script.json").read_text())
 
 
-BUILD, REUSE, DICE, CHART = SCRIPT["tasks"]
+BUILD, REUSE, DICE, CHART, STARTER = SCRIPT["tasks"]
 
 
 def parked(shell) -> dict[str, str]:

@@ -89,6 +89,16 @@ def test_what_differs_between_two_runs_is_said() -> None:
     assert "setting tasks.steps (default, then" in said and "\u202e" not in said
 
 
+def test_a_setting_that_is_a_list_is_said_in_words() -> None:
+    hosts = {"web.hosts": "('custom:one; two', 'b.example')", "web.one": "('a',)", "web.none": "()"}
+    said = difference_line(differences(setup(), setup("b", settings=hosts)))
+    assert "setting web.hosts (default, then custom:one; two, b.example)" in said
+    assert "setting web.one (default, then a)" in said and "setting web.none (default, then none)" in said
+    odd = {"a": "(no list)", "b": "(" * 5_000 + ")", "c": "(1)", "d": "()()"}
+    said = difference_line(differences(setup(), setup("b", settings=odd)))
+    assert "setting a (default, then (no list))" in said and "setting c (default, then (1))" in said
+
+
 def test_a_library_without_tools_and_a_run_of_all_cases_are_said_in_words() -> None:
     old, now = setup(), setup("b", library_digest=library_digest(()))
     assert not differences(old, now), "older versions left the digest of an empty library out"

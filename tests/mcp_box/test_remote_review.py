@@ -103,6 +103,10 @@ def test_risks_are_named() -> None:
     assert names(draft(msgspec.structs.replace(SPEC, place="host", network=()))) == {"on-host"}
     remote = ServerSpec(name="far", place="url", url="https://far.example/mcp", headers={"X-Key": "FAR_KEY"})
     assert names(draft(remote)) == {"remote-code", "network", "secret"}
+    hosted = msgspec.structs.replace(remote, url="https://myhost.example/mcp")
+    assert names(draft(hosted)) == {"remote-code", "network", "secret"}, (
+        "also where it goes to a name with `host`"
+    )
 
 
 @pytest.mark.parametrize(

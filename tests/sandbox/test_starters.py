@@ -177,7 +177,7 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
     assert "workspace  asks for" in shown and "--accept workspace" in shown
     approved = shell("starters", "approve", "file_read", "--digest", digest, "--accept", "workspace")
     assert approved.exit_code == 0, approved.output
-    assert "the workspace, to read" in approved.stdout and "FAIL" not in approved.stdout
+    assert "read access to the files in the workspace" in approved.stdout and "FAIL" not in approved.stdout
     app = AppContext.open(shell.home)
     record = app.library.get("file_read")
     assert (record.origin, record.digest, record.state) == ("starter", digest, "provisional")
@@ -189,7 +189,7 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
         "cli",
     )
     assert app.audit.verify() == []
-    assert "may use the workspace, to read" in shell("show", "file_read").stdout
+    assert "may use read access to the files in the workspace" in shell("show", "file_read").stdout
     assert "already" in shell("starters", "approve", "file_read", "--digest", digest).stdout
     app.workspace.mkdir(parents=True, exist_ok=True)
     (app.workspace / "note.txt").write_text("a note")
@@ -255,7 +255,9 @@ def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) ->
     digest = shell.digest("api_query", "--host", host)
     accept = ("--accept", "environment", "--accept", "network")  # it would read a secret, and was given none
     done = shell("starters", "approve", "api_query", "--digest", digest, "--host", host, *accept)
-    assert done.exit_code == 0 and f"the network host 127.0.0.1:{site.port}, GET only" in done.stdout
+    assert (
+        done.exit_code == 0 and f"network access to 127.0.0.1:{site.port}, GET requests only" in done.stdout
+    )
     asked = json.dumps({"url": f"http://127.0.0.1:{site.port}/mine"})
     private = shell("run", "api_query", "--input", asked)
     assert private.exit_code == 1 and "sandbox.allowed_private" in private.stderr

@@ -1,7 +1,7 @@
 import pytest
 
 from alita_tui.events import Capabilities
-from alita_tui.spine.grants import canonical, faults, host_grants, phrases, secret_names
+from alita_tui.spine.grants import canonical, faults, host_grants, phrases, secret_names, served_phrases
 
 
 def test_hosts_methods_and_secrets_are_read():
@@ -25,7 +25,10 @@ def test_hosts_methods_and_secrets_are_read():
 def test_a_bare_secret_goes_to_the_only_host():
     asked = Capabilities(network=("a.example:443",), secrets=("KEY",))
     assert host_grants(asked)[0].secrets == ("KEY",)
-    assert phrases(asked) == ("the network host a.example:443", "the secret KEY, sent to a.example:443 alone")
+    assert phrases(asked) == (
+        "network access to a.example:443",
+        "the secret KEY, sent to a.example:443 alone",
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,10 +56,15 @@ def test_what_cannot_be_granted_is_said_and_grants_nothing(asked, said):
 def test_phrases_are_all_that_is_granted():
     asked = Capabilities(network=("GET,HEAD a.example:443",), workspace="write", model_calls=1)
     assert phrases(asked) == (
+        "network access to a.example:443, GET and HEAD requests only",
+        "read and write access to the files in the workspace",
+        "1 model call a run",
+    )
+    assert served_phrases(asked) == (
         "the network host a.example:443, GET and HEAD only",
         "the workspace, to read and write",
         "1 model call a run",
-    )
-    assert phrases(Capabilities()) == ()
+    ), "a client that approved a served tool would take other words for another tool"
+    assert phrases(Capabilities()) == served_phrases(Capabilities()) == ()
     for one in (asked, Capabilities(network=("nonsense", "b.example:1"), secrets=("K", "L@b.example:1"))):
         assert len(phrases(one)) == len(one.items)  # a shell shows them side by side

@@ -150,7 +150,7 @@ async def test_a_tool_that_reads_files_passes_everything(podman: PodmanSandbox, 
     hidden = next(result for result in verdict.gates if result.gate == "hidden")
     assert hidden.state == "passed" and hidden.summary.startswith("5 of 5"), hidden
     asked = reviewer.requests[0].messages[0].text
-    assert "the workspace, to read" in asked and "files" in asked
+    assert "read access to the files in the workspace" in asked and "files" in asked
 
 
 @pytest.mark.podman

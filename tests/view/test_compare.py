@@ -5,9 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.console.sessions.compare import rows
 from alita_tui.spine.envelope import Envelope
 from alita_tui.store.forking import forked
-from alita_tui.view.compare import compare
+from alita_tui.view.compare import compare, cost_of
+from alita_tui.view.fold import fold_all
+from alita_tui.view.spend import tokens_of, total_of
+from tests.support import streams
 from tests.support.goldens import golden, waiting, walkthrough
 
 
@@ -58,11 +62,50 @@ def test_the_figures_are_the_sessions_own() -> None:
     assert sum(times for _name, times in side.used) == sum(
         isinstance(one.event, e.ToolCalled) for one in whole
     )
-    assert side.tokens == sum(
-        one.event.usage.input_tokens + one.event.usage.output_tokens
-        for one in whole
-        if isinstance(one.event, e.ModelReplied)
+    assert side.tokens == sum(one.event.tokens for one in whole if isinstance(one.event, e.BudgetSpent))
+
+
+def test_tokens_and_calls_are_those_of_the_spend_screen_and_marked_where_they_are_estimated() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="sum it"))
+    # The provider reports no counts: the bound that was settled is above what the reply's own text counts.
+    usage = e.Usage(input_tokens=3_000, output_tokens=500, reported=False)
+    tape.add(e.ModelReplied(call_id="m1", role="orchestrator", model="p:b", usage=usage))
+    tape.add(
+        e.BudgetSpent(
+            call_id="m1", cost_usd=0.2, role="orchestrator", model="p:b", tokens=9_400, estimated=True, total_usd=0.2
+        )
+    )  # fmt: skip
+    tape.add(e.BudgetSpent(call_id="m2", cost_usd=0.0, role="orchestrator", model="p:b", total_usd=0.2))
+    estimated, tape = tape.envelopes, streams.Tape()
+    streams.opened(tape)
+    tape.add(e.BudgetSpent(call_id="m1", cost_usd=0.1, role="orchestrator", model="p:a", tokens=120))
+    reported = tape.envelopes
+    found = compare(estimated, reported)
+    total = total_of(fold_all(estimated).spend)
+    assert total == f"{tokens_of(found.left)}, {found.left.calls} calls" == "~9,400, 2 calls"
+    assert tokens_of(found.right) == total_of(fold_all(reported).spend).split(",")[0] == "120"
+    sheet = "\n".join("".join(text for text, _ in row.body) for row in rows(found, 116))
+    assert "2, ~9,400 tokens" in sheet and "~9,400" not in sheet.replace("2, ~9,400 tokens", "")
+    assert sheet.count("~ is estimated, on the high side: the provider reported no counts.") == 1
+    assert "estimated" not in "".join(
+        text for row in rows(compare(reported, reported), 116) for text, _ in row.body
     )
+
+
+def test_a_sum_with_an_assumed_price_is_about_that_much() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(
+        e.BudgetSpent(
+            call_id="m1", cost_usd=None, assumed_usd=0.2, role="orchestrator", model="p:b", tokens=20_000,
+            total_usd=0.2, unpriced_calls=1,
+        )
+    )  # fmt: skip
+    assert cost_of(compare(tape.envelopes, []).left) == "about $0.2000, 1 call without a known price"
+    nothing_assumed = cost_of(compare(golden("golden-build-openai"), []).left)
+    assert nothing_assumed == "$0, 10 calls without a known price"
 
 
 def test_one_side_may_be_empty() -> None:

@@ -81,7 +81,7 @@ def test_a_rule_that_asks_for_little_evidence_gets_all_of_it_anyway(gone: GateNa
     ("changes", "said"),
     [
         (asking(network=("api.example:443",)), "asks for the host"),
-        (asking(workspace="read"), "asks for the workspace, to read"),
+        (asking(workspace="read"), "asks for read access to the files in the workspace"),
         (asking(model_calls=1), "1 model calls"),
         (asking(secrets=("TOKEN",)), "the secret TOKEN, which no rule covers"),
         ({"lock": streams.LOCK, "draft": streams.DRAFT}, "it needs dnspython 2.8.0"),

@@ -83,9 +83,9 @@ def test_what_a_tool_may_use_includes_what_those_that_it_calls_may() -> None:
 def test_all_that_it_may_use_is_said() -> None:
     (said,) = phrases(Capabilities(tools=(grant(*ALL),)))
     assert said == (
-        "the tool csv_totals v3 (3fa9c01b22de), which may itself use the network host a.example:443, GET only + "
-        "the workspace, to read and write + the secret KEY, sent to a.example:443 alone + 3 model calls a run "
-        "+ the tool leaf v2 (0123456789ab)"
+        "the tool csv_totals v3 (3fa9c01b22de), which may itself use network access to a.example:443, GET requests "
+        "only + read and write access to the files in the workspace + the secret KEY, sent to a.example:443 alone "
+        "+ 3 model calls a run + the tool leaf v2 (0123456789ab)"
     )
     assert phrases(Capabilities(tools=(grant(),)))[0].endswith("(3fa9c01b22de), which only computes")
 
@@ -94,7 +94,7 @@ def test_what_it_could_do_through_another_tool_is_a_risk_to_be_named() -> None:
     build, attempt = asking(grant("network:a.example:443"))
     (risk,) = risks(build, attempt)
     assert (risk.name, risk.serious) == ("tools", True)
-    assert risk.text == ("may use the network host a.example:443 by calling csv_totals v3 (3fa9c01b22de)")
+    assert risk.text == ("may use network access to a.example:443 by calling csv_totals v3 (3fa9c01b22de)")
     assert names_to_accept(risks(*asking(grant()))) == (), "one that only computes lends it nothing"
     assert names_to_accept(risks(build, attempt, withheld=attempt.draft.capabilities.items)) == ()
 
@@ -103,7 +103,7 @@ def test_a_new_version_that_may_call_a_tool_says_so() -> None:
     build, attempt = asking(grant("workspace:read"))
     build = msgspec.structs.replace(build, parent=PURE, version=2)
     (more,) = newly_allowed(build, attempt)
-    assert more.startswith("the tool csv_totals v3") and "the workspace, to read" in more
+    assert more.startswith("the tool csv_totals v3") and "read access to the files in the workspace" in more
     assert any("may do what v1 could not: the tool csv_totals" in one for one in changes(build, attempt))
     assert "gains" in names_to_accept(risks(build, attempt))
     older = msgspec.structs.replace(
@@ -133,5 +133,5 @@ async def test_the_first_screenful_says_it(size: tuple[int, int]) -> None:
         await pilot.pause()
         screen = " ".join(painted(app).split())
         assert app.screen.query_one(Evidence).scroll_y == 0
-    assert "accepted by name" in screen and "tools may use the network host api.example:443 by" in screen
+    assert "accepted by name" in screen and "tools may use network access to api.example:443" in screen
     assert "csv_totals v3 (3fa9c01b22de)" in screen

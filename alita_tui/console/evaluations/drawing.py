@@ -11,6 +11,7 @@ from alita_tui.console.evaluations.ports import CaseLine, CaseState, RunLine, Ru
 from alita_tui.console.widgets.figures import age, spoken
 from alita_tui.console.widgets.styled_text import at_words, cut
 from alita_tui.spine.text import counted, one_line
+from alita_tui.view.spend import unpriced_words
 
 _MUTED = "$alita-muted"
 _RUN: dict[RunState, tuple[str, str]] = {
@@ -56,7 +57,7 @@ def run_row(line: RunLine, width: int, now: datetime) -> Content:
     )
     if models:
         shown += Content.styled(_fitted(", ".join(line.models), models), _MUTED)
-    cost = f"{'≥ ' if line.unpriced else ''}${line.usd:.4f}"
+    cost = f"{'~' if line.unpriced else ''}${line.usd:.4f}"
     for text, room in zip((ended, _share(line), cost), _FIGURES, strict=True):
         shown += Content.styled(f"{text:>{room}}", _MUTED if text == "–" else "")
     return shown
@@ -68,10 +69,12 @@ def about(sheet: RunSheet) -> str:
     parts = [", ".join(line.models), f"{line.ended} of {line.of} ended" if line.of else f"{line.ended} ended"]
     parts.append(f"{_share(line)} solved" if line.ended else "none solved yet")
     parts.append(
-        f"{'at least ' if line.unpriced else ''}${line.usd:.4f}"
+        f"{'about ' if line.unpriced else ''}${line.usd:.4f}"
         + (f" of ${line.budget_usd:g}" if line.budget_usd else "")
     )
     parts.append(f"approves: {line.approve}")
+    if line.unpriced:
+        parts.append(unpriced_words(line.unpriced))
     if line.without:
         parts.append(f"without {', '.join(line.without)}")
     return one_line(" · ".join(parts), 400)

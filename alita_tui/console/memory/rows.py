@@ -38,7 +38,7 @@ def item_row(kept: Remembered, width: int, now: datetime, here: str) -> Content:
     glyph, style = GLYPHS[kept.sort]
     learned = age(datetime.fromisoformat(kept.at), now) if kept.at else ""
     project = "" if kept.project in ("", here) else cut(one_line(kept.project, 60), _PROJECT)
-    worked = f"{kept.worked}/{kept.worked + kept.failed}" if kept.sort == "recipe" else ""
+    worked = "{}/{}".format(*kept.answered) if kept.sort == "recipe" else ""
     right = f" {worked:>6} {project}".rstrip()
     room = max(width - len(right) - 21, 8)
     text = at_words(one_line(kept.item.text, 400), room)
@@ -72,7 +72,7 @@ def details(kept: Remembered, calls: tuple[str, ...], source_hint: str, tool_hin
         ("closed", f"{_when(kept.until)}, by a newer one" if kept.until else ""),
         ("project", one_line(kept.project, 80) or "shared by all"),
         ("pinned", "it does not age" if kept.pinned else ""),
-        ("worked", f"{kept.worked} of {kept.worked + kept.failed} times" if kept.sort == "recipe" else ""),
+        ("worked", kept.record if kept.sort == "recipe" else ""),
         ("you said", kept.said),
         ("one tool", tool_hint or f"alita memory tool {item.item_id}" if kept.offered else ""),
         ("cost", f"${item.cost_usd:.4f}" if item.cost_usd else ""),

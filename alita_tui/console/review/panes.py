@@ -62,6 +62,8 @@ class BuildPanes(Container):
         super().__init__(id=id)
         self._shown: tuple[BuildState, Attempt, SandboxStatus | None] | None = None
         self._tab: Tab = "Risk"
+        self._divisions = 0
+        """How often the height is yet to be divided."""
 
     def compose(self) -> ComposeResult:
         """Tabs, evidence, code."""
@@ -104,6 +106,8 @@ class BuildPanes(Container):
         if was_single != single:
             self._draw_evidence()
             self._name_code()
+        else:
+            self._divide_soon()
         self.show_tab(self._tab)
 
     def focus_sheet(self) -> None:
@@ -203,7 +207,7 @@ class BuildPanes(Container):
     def _draw_evidence(self) -> None:
         if self._shown:
             self._fill_evidence()
-            self.call_after_refresh(self._divide_height)
+            self._divide_soon()
 
     def _fill_evidence(self) -> None:
         if self._shown:
@@ -215,10 +219,16 @@ class BuildPanes(Container):
         if self.evidence.brief:
             self.evidence.brief = 0
             self._draw_evidence()
+        self._divide_soon()
+
+    def _divide_soon(self) -> None:
+        self._divisions += 1
+        self.code.record_seen(records=False)
         self.call_after_refresh(self._divide_height)
 
     def _divide_height(self) -> None:
         """Fit the evidence above the code to its first part, as far as the code keeps enough lines."""
+        self._divisions -= 1
         evidence, height = self.evidence, self.query_one("#panes").size.height
         alone = self.has_class("-single") and not self.has_class("-with-code")
         if alone or self.has_class("-beside") or not evidence.lead:
@@ -232,7 +242,20 @@ class BuildPanes(Container):
                     evidence.brief = level
                     self._fill_evidence()
             evidence.styles.height = min(evidence.lead, height - _LEAST_STRIP_LINES if single else room)
-        self.call_after_refresh(self.code.reach)  # once the code has its height
+        self.call_after_refresh(self._settle)
+
+    def _settle(self, attempts: int = 10) -> None:
+        """Go to the code's worst line once the heights are as they were set; what is on screen then counts as seen."""
+        height = self.evidence.styles.height
+        if attempts and height is not None and self.evidence.outer_size.height != height.value:
+            self.call_after_refresh(self._settle, attempts - 1)
+            return
+        self.code.reach()
+        self.call_after_refresh(self._record)
+
+    def _record(self) -> None:
+        if not self._divisions:
+            self.code.record_seen(records=True)
 
     def _name_code(self) -> None:
         code = self.code

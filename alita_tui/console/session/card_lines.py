@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from alita_tui.console.session.build_lines import EDGE, build_lines
@@ -25,6 +26,7 @@ from alita_tui.console.session.card_parts import (
 from alita_tui.console.session.inline import ROWS, WIDEST, Slice, pictures_of
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
 from alita_tui.console.widgets.styled_text import Line, Piece, at_words, clip, cut, spread, width_of, wrap
+from alita_tui.spine.text import one_line
 from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import (
     evidence,
@@ -138,10 +140,18 @@ def _before_task(deck: Deck, index: int) -> list[Drawn]:
     return [Drawn(-1, ())] if index > 0 and deck.cards[index - 1].kind != "answer" else []
 
 
-def sent(deck: Deck, row: TraceRow, width: int) -> list[Drawn]:
-    """Return a task that was sent but not begun, as the card that will take its place: only the time differs."""
+def sent(deck: Deck, row: TraceRow, files: Sequence[str], width: int) -> list[Drawn]:
+    """Return a task that was sent but not begun, as the cards that will take its place.
+
+    The time of the task differs, and what is known of its files only once they are recorded.
+    """
     lines = _read(row, "task", width - 1, _SHOWN["task"], meta=_SENT)
-    return [*_before_task(deck, len(deck.cards)), *(Drawn(-1, line, "band") for line in lines), Drawn(-1, ())]
+    above: list[Drawn] = []
+    for name in files:
+        file = replace(row, kind="file", title=one_line(f"File {name}"), meta=one_line(_SENT.strip()))
+        above += _note(file, min(width - 1, CARD), opened=False)
+    before = [Drawn(-1, ())] if files else _before_task(deck, len(deck.cards))
+    return [*above, *before, *(Drawn(-1, line, "band") for line in lines), Drawn(-1, ())]
 
 
 def _read(row: TraceRow, style: str, width: int, most: int, meta: str | None = None) -> list[Line]:

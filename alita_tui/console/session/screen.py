@@ -228,7 +228,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
                 trace.wait_for(words.expected(view))
             self.query_one(Library).advance(view)
             self.query_one(SandboxPane).advance(view)
-            self.query_one(StatusLine).advance(view)
+            self.query_one(StatusLine).advance(view, words.expected(view) if trace.expects else "")
             self.query_one(Queued).advance(view)
             if self.bar is not None:
                 self.bar.advance(view)
@@ -304,13 +304,14 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         self._expect(message.task)
         self.ask(SubmitTask(text=message.task))
 
-    def _expect(self, text: str) -> Trace:
+    def _expect(self, text: str, files: tuple[str, ...] = ()) -> Trace:
         """Show a task at once, with a spinner until something comes of it."""
         trace = self.query_one(Trace)
         if self.has_class("-narrow") and self._pane != "trace":
             self._pane = "trace"
             self._fit()
-        trace.expect(text, words.expected(self.view))
+        trace.expect(text, words.expected(self.view), files)
+        self.query_one(StatusLine).advance(self.view, words.expected(self.view))
         for offer in self.query("#suggestions, #recent"):
             offer.display = False
         if self._motion:

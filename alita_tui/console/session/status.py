@@ -44,10 +44,11 @@ class StatusLine(Plain):
         self._frame = 0
         self._timer: Timer | None = None
         self._share: float | None = None
+        self._waits_for = ""
 
-    def advance(self, view: SessionView) -> None:
-        """Draw a newer view."""
-        self._view = view
+    def advance(self, view: SessionView, waits_for: str = "") -> None:
+        """Draw a newer view. `waits_for` is what a task waits for that was sent and is not begun; empty for none."""
+        self._view, self._waits_for = view, waits_for
         turning = (
             self._motion
             and not self._replay
@@ -103,7 +104,9 @@ class StatusLine(Plain):
             tone = "$alita-wait"
         step = f" · step {view.step}" if view.busy and view.step else ""
         phase = f"{spin}{_PHASES[view.phase]}{step}"
-        if view.live.holds:
+        if self._waits_for and not view.busy:
+            phase, tone = self._waits_for[:1].lower() + self._waits_for[1:], "$primary"
+        elif view.live.holds:
             phase, tone = f"not continued yet {key_of('session.retry', self._keys)}", "$alita-wait"
         parts.append((2, phase, tone))
         if several := side_by_side(view):
@@ -125,10 +128,10 @@ class StatusLine(Plain):
         if view.sandbox is not None and not view.sandbox.available:
             parts.append((3, "no sandbox", "bold $alita-bad"))
         limit = f" of ${spend.limit_usd:.2f}" if spend.limit_usd else ""
-        unpriced = " + unpriced" if spend.unpriced_calls else ""
+        assumed = "~" if spend.unpriced_calls else ""  # a price was assumed for calls without a known one
         near = spend.limit_usd is not None and spend.total_usd >= 0.8 * spend.limit_usd
         parts.append(
-            (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
+            (4, f"{assumed}${spend.total_usd:.2f}{limit}", "$alita-warn" if near else "$alita-muted")
         )
         parts += model_parts(view)
         if tokens := settled_tokens(spend):

@@ -37,6 +37,8 @@ class Sent(NamedTuple):
     """The task as a row; None once its own card is there, or for nothing."""
     waits_for: str
     frame: int
+    files: tuple[str, ...] = ()
+    """Names of its files that are not recorded yet, in order; the engine records them before the task."""
 
 
 NOTHING_SENT = Sent(None, "", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 from alita_tui.console.session import card_lines, trace_lines
 from alita_tui.console.session.card_parts import Drawn
@@ -19,13 +20,13 @@ class TraceExpecting(TraceFilling):
     def _follow_again(self) -> None:
         raise NotImplementedError
 
-    def expect(self, text: str, waits_for: str) -> None:
-        """Show a task that was just sent, and what it waits for, until the engine takes it up."""
+    def expect(self, text: str, waits_for: str, files: tuple[str, ...] = ()) -> None:
+        """Show a task that was just sent with these files, and what it waits for, until the engine takes it up."""
         now = datetime.now(UTC)
         row = TraceRow(
             seq=0, at=now, step=0, span="", kind="task", title=one_line(text), text=neutralise(text)
         )
-        self._sent = Sent(row, waits_for, 0)
+        self._sent = Sent(row, waits_for, 0, tuple(Path(file).name for file in files))
         self._follow_again()
         if self._laid.width:
             self._place()
@@ -35,7 +36,7 @@ class TraceExpecting(TraceFilling):
     def wait_for(self, waits_for: str) -> None:
         """Show what the task that was sent waits for now; turn the spinner."""
         if self._sent.waits_for:
-            self._sent = Sent(self._sent.row, waits_for, self._sent.frame + 1)
+            self._sent = self._sent._replace(waits_for=waits_for, frame=self._sent.frame + 1)
             if self._laid.width:
                 self._place()
 
@@ -52,18 +53,21 @@ class TraceExpecting(TraceFilling):
         new = list(view.trace.since(len(self._laid.rows)))
         if any(row.kind == "task" for row in new):
             begun = new[-1].kind == "task" and view.busy
-            self._sent = sent._replace(row=None) if begun else NOTHING_SENT
+            self._sent = sent._replace(row=None, files=()) if begun else NOTHING_SENT
         elif any(row.tone == "bad" for row in new):
             self._sent = NOTHING_SENT
             if sent.row is not None and not view.busy:
                 self.post_message(Refused(str(sent.row.detail)))
         elif sent.row is None and (new or not view.busy):
             self._sent = NOTHING_SENT
+        elif sent.files:
+            recorded = sum(row.kind == "file" and row.meta == "given" for row in new)
+            self._sent = sent._replace(files=sent.files[recorded:])
 
     def _expected_lines(self) -> list[Drawn]:
         """Return the lines of the task that was sent, and of what it waits for."""
         sent, width = self._sent, self._laid.width
-        card = card_lines.sent(self._laid.deck, sent.row, width) if sent.row is not None else []
+        card = card_lines.sent(self._laid.deck, sent.row, sent.files, width) if sent.row is not None else []
         if not sent.waits_for or (self._after and not card):
             return card
         return [*card, Drawn(-1, trace_lines.waiting(sent.waits_for, sent.frame, width))]

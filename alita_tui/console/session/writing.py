@@ -38,7 +38,7 @@ class Writing(Screen[None]):
         """Hand a command to the engine."""
         raise NotImplementedError
 
-    def _expect(self, text: str) -> TellsPainted:
+    def _expect(self, text: str, files: tuple[str, ...] = ()) -> TellsPainted:
         """Show a task as it is sent; return the widget that does."""
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ class Writing(Screen[None]):
         elif view.live.holds:
             queued.add(text, view, kind="task")
         else:
-            shows = self._expect(text)
+            shows = self._expect(text, files.files)
         self.ask(command)
         # The frame that empties the composer has the text elsewhere already.
         shows.when_painted(composer.let_go)

@@ -16,8 +16,8 @@ from alita_tui.console.widgets.figures import spoken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut, wrap
-from alita_tui.view.compare import Comparison, Pair, Side
-from alita_tui.view.statistics import dollars
+from alita_tui.view.compare import Comparison, Pair, Side, cost_of
+from alita_tui.view.spend import ESTIMATED, tokens_of
 
 _LABEL = 13
 _SIGNS = {"same": ("=", "muted"), "differs": ("≠", "warn"), "left": ("‹", "removed"), "right": ("›", "added")}
@@ -66,6 +66,8 @@ def _facts(found: Comparison, width: int) -> Iterator[Row]:
     for (label, mine), (_, other) in zip(_told(found.left), _told(found.right), strict=True):
         style = "strong" if mine != other else ""
         yield from _columns(label, (mine, style), (other, style), width)
+    if found.left.estimated_tokens or found.right.estimated_tokens:
+        yield Row(((ESTIMATED, "muted"),), ((f"  {'':<{_LABEL}}", ""),))
 
 
 def _told(side: Side) -> tuple[tuple[str, str], ...]:
@@ -76,8 +78,8 @@ def _told(side: Side) -> tuple[tuple[str, str], ...]:
         ("Time", spoken(side.seconds)),
         ("Outcome", side.outcome or "-"),
         ("Steps", str(side.steps)),
-        ("Model calls", f"{side.calls}, {side.tokens:,} tokens"),
-        ("Cost", dollars(side.cost_usd)),
+        ("Model calls", f"{side.calls}, {tokens_of(side)} tokens"),
+        ("Cost", cost_of(side)),
         ("Tools built", ", ".join(side.built) or "-"),
         ("Tools run", ", ".join(f"{name} {times}×" for name, times in side.used) or "-"),
         ("Errors", str(side.errors)),

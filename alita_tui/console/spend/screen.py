@@ -23,10 +23,12 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
 from alita_tui.view.agents import AgentUsage, by_agent, by_specialist
 from alita_tui.view.model import ProviderView, SessionView
-from alita_tui.view.spend import ESTIMATED, tokens_of, total_of
+from alita_tui.view.spend import ESTIMATED, tokens_of, total_of, unpriced_words
 from alita_tui.view.statistics import dollars
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
+
+_DAYS = "The days do not record which of their tokens are estimated."
 
 
 class SpendScreen(Dialog[None]):
@@ -127,7 +129,11 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
         sheet_rows += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
     sheet_rows += [*heading("Saved"), *_saved(view), BLANK]
     if days:
-        sheet_rows += [*heading("Days", "all sessions"), *_days(list(days.items())[-14:], width)]
+        sheet_rows += [
+            *heading("Days", "all sessions"),
+            *_days(list(days.items())[-14:], width),
+            Row(((_DAYS, "muted"),), (("  ", ""),)),
+        ]
     return sheet_rows
 
 
@@ -163,10 +169,7 @@ def _caps(view: SessionView, width: int) -> list[Row]:
     if spend.estimated_tokens:
         rows.append(Row(((ESTIMATED, "muted"),), (("            ", ""),)))
     if spend.unpriced_calls:
-        message = (
-            f"{spend.unpriced_calls} calls without a known price: in the totals as budget.unknown_usd says"
-        )
-        rows.append(Row(((message, "warn"),), (("  unpriced  ", ""),)))
+        rows.append(Row(((unpriced_words(spend.unpriced_calls), "warn"),), (("  unpriced  ", ""),)))
     return rows
 
 

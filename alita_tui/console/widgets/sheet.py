@@ -144,6 +144,8 @@ class Sheet(Entry, ScrollView, can_focus=True):
         self._reached = (0, 0)
         """The source line that the sheet opened at, and the scroll position then."""
         self._displayed: set[int] = set()
+        self._records = True
+        """False while the layout changes: what is on screen for a moment only does not count as seen."""
         self._reporting = False
 
     @property
@@ -163,6 +165,12 @@ class Sheet(Entry, ScrollView, can_focus=True):
     def forget_seen(self) -> None:
         """Forget what was on screen."""
         self._displayed.clear()
+
+    def record_seen(self, *, records: bool) -> None:
+        """Begin or stop to record what is on screen."""
+        self._records = records
+        if records:
+            self.refresh()
 
     def seen(self, source: int) -> bool:
         """Return whether a source line was fully on screen."""
@@ -282,7 +290,11 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def _note(self, number: int) -> None:
         """Record a row as seen once its last line is on screen and scrolling has stopped."""
-        if self._target or round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y)):
+        if (
+            not self._records
+            or self._target
+            or round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y))
+        ):
             return
         owner = self._owner[number]
         source = self._rows[owner].source

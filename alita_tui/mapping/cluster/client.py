@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from distributed import Client, Future
+from distributed.versions import VersionMismatchWarning
 
 from alita_tui.mapping.cluster.addresses import Address
 from alita_tui.mapping.cluster.authority import Credentials
@@ -39,6 +41,8 @@ async def connected(
 ) -> AsyncIterator[ClusterEngine]:
     """Connect to a scheduler for one map. Raises SandboxUnavailable."""
     security = harden(machine_credentials)
+    # The extra pins Dask itself, and other packages may differ: nothing but JSON travels.
+    warnings.simplefilter("ignore", VersionMismatchWarning)
     client = Client(
         str(address), asynchronous=True, security=security, timeout=10, set_as_default=False, name="alita"
     )

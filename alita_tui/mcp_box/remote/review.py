@@ -115,7 +115,10 @@ def remote_risks(
         *_effect_risks(descriptor),
     ]
     others_used = msgspec.structs.replace(draft.capabilities, model_calls=0)  # these are in `_request_risks`
-    risks += [Risk("network" if "host" in phrase else "secret", phrase) for phrase in phrases(others_used)]
+    risks += [
+        Risk("network" if item.startswith("network:") else "secret", phrase)
+        for item, phrase in zip(others_used.items, phrases(others_used), strict=True)
+    ]
     return tuple(dict.fromkeys(risks))
 
 

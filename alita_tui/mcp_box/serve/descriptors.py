@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from alita_tui.events import Capabilities, Json, ToolRecord
-from alita_tui.spine.grants import ON_HOST, phrases, used_by
+from alita_tui.spine.grants import ON_HOST, served_phrases, used_by
 from alita_tui.spine.servers import pinned
 from alita_tui.spine.text import reveal
 
@@ -26,7 +26,7 @@ def described(record: ToolRecord) -> dict[str, Any]:
     """Return a tool's descriptor."""
     draft = record.draft
     on_host = record.origin == "remote" and pinned(draft).server.place == "host"
-    may = ("this machine with all rights of its owner",) if on_host else phrases(record.granted)
+    may = ("this machine with all rights of its owner",) if on_host else served_phrases(record.granted)
     description = draft.description + (f"\n\nIt may use {'; '.join(may)}." if may else "")
     descriptor: dict[str, Any] = {
         "name": draft.name,

@@ -47,6 +47,13 @@ class ProposedFact(Value, frozen=True):
     """Number of the event that contains the statement word for word."""
 
 
+def record_words(worked: int, failed: int, liked: int) -> str:
+    """Return a recipe's record in words. Of `worked`, `liked` are likes, each of a try that is counted anyway."""
+    tries = max(worked - liked, 0)
+    times = f"{tries} of {tries + failed} times"
+    return f"{times}, and liked {'once' if liked == 1 else f'{liked} times'}" if liked else times
+
+
 class Learn(Protocol):
     """Derives what one task teaches from the record, and which of the proposed facts the record confirms."""
 
@@ -66,6 +73,7 @@ class Remembered(Value, frozen=True):
     """For a contradicted fact: the time from which it is no longer true."""
     pinned: bool = False
     worked: int = 0
+    """How often a recipe answered a task; each 👍 counts as once more."""
     failed: int = 0
     sources: tuple[str, ...] = ()
     """`session:seq` of the events that it was learned from, newest last."""
@@ -77,6 +85,17 @@ class Remembered(Value, frozen=True):
     """How many of the answers that it was learned from got a 👍."""
     disliked: int = 0
     """And how many a 👎: they count as failures of a recipe, and an answer is then hardly ever recalled."""
+
+    @property
+    def answered(self) -> tuple[int, int]:
+        """How often a recipe answered a task, and of how many tries; without what a 👍 adds."""
+        worked = max(self.worked - self.liked, 0)
+        return worked, worked + self.failed
+
+    @property
+    def record(self) -> str:
+        """How often a recipe answered a task, and how many of these answers the person liked, in words."""
+        return record_words(self.worked, self.failed, self.liked)
 
     @property
     def said(self) -> str:

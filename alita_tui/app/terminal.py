@@ -47,8 +47,8 @@ def need_terminal() -> None:
         )
     kind = os.environ.get("TERM", "")
     if kind in ("", "dumb"):
+        why = f"with TERM={kind}" if kind else "without TERM"
         raise ConfigError(
-            f"A full-screen console cannot be drawn here: {f'TERM={kind}' if kind else 'without TERM'} this terminal "
-            "counts as one that cannot draw a full screen.",
+            f"A full-screen console cannot be drawn here: {why} this terminal counts as one that cannot draw it.",
             hint="Use lines instead: `alita --plain`. If it can draw one, set TERM, for example TERM=xterm-256color.",
         )

@@ -266,10 +266,10 @@ async def test_a_failure_is_told_recorded_and_counted_for_the_tool_that_failed(t
     lab = make(tmp_path)
     put(lab, "outer", pin(put(lab, "inner")))
     said = Said(lab)
-    broke = RunReport(status="error", exception="ValueError", error="Traceback\nValueError: no such column")
+    broke = RunReport(status="error", exception="KeyError", error="Traceback\nKeyError: 'column'")
     lab.sandbox.runs = [said.run(*(("inner", {}),) * 4), *(broke,) * 4]
     assert (await lab.do(TASK)).outcome == "answered", "how often a tool retries is not the agent's circling"
-    assert said.answers[0] == (502, "inner failed (error): ValueError: no such column")
+    assert said.answers[0] == (502, "inner failed (error): KeyError: 'column'")
     failed = lab.events(e.ToolFailed)
     assert [(one.depth, one.reason) for one in failed] == [(1, "error")] * 4
     cards = {card.name: (card.runs, card.failures) for card in lab.shelf.cards()}

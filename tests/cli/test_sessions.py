@@ -106,7 +106,7 @@ def test_people_are_told_in_words(shell: Shell) -> None:
     walk = shell.has("golden-walkthrough")
     made = shell.run("sessions", "fork", walk, "--at", "20")
     name = made.stdout.split()[0]
-    assert f"alita --home {shell.home} --session {name}" in made.stdout
+    assert f"alita_tui --home {shell.home} --session {name}" in made.stdout
     slip = f"{name[:-1]}{(int(name[-1], 16) + 1) % 16:x}"
     assert f"Did you mean {name}" in shell.run("sessions", "show", slip).stderr
     assert shell.run("sessions", "search", "nothinglikethis").returncode == 1
@@ -136,7 +136,7 @@ def test_what_cannot_be_done_is_said_in_a_line(shell: Shell, words: tuple[str, .
 def test_printed_commands_lead_to_the_same_home(shell: Shell) -> None:
     session_id = shell.has("golden-dice-openai")
     forked = shell.run("sessions", "fork", session_id).stdout
-    assert f"alita --home {shell.home} --session " in forked
+    assert f"alita_tui --home {shell.home} --session " in forked
     refused = shell.run("attach", "--json")
-    assert f"alita --home {shell.home} run --detach" in refused.stderr
-    assert f"alita --home {shell.home} --session ID" in refused.stderr
+    assert f"alita_tui --home {shell.home} run --detach" in refused.stderr
+    assert f"alita_tui --home {shell.home} --session ID" in refused.stderr

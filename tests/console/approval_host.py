@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.pilot import Pilot
 
 from alita_tui.console.input.arming import TimedInput
 from alita_tui.console.input.timing import InputTiming
@@ -111,3 +114,12 @@ class Host(ThemedApp[None]):
 
     def sheet_text(self, selector: str) -> str:
         return self.review.query_one(selector, Sheet).text()
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    """Wait until messages are handled, and the panes of an open review have their heights."""
+    await pilot.pause()
+    await pilot.pause()
+    async with asyncio.timeout(180):
+        while isinstance(screen := pilot.app.screen, ApprovalScreen) and not screen.panes.code.records_seen:
+            await pilot.pause(0.01)

@@ -31,18 +31,13 @@ from tests.console.approval_cases import (
     risky,
     waiting_for,
 )
-from tests.console.approval_host import CALMLY, HASTILY, Host
+from tests.console.approval_host import CALMLY, HASTILY, Host, settled
 from tests.console.navigating import until
 from tests.support import streams
 from tests.support.viewing import with_
 
 WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
 LONG = msgspec.structs.replace(streams.DRAFT, code=LONG_CODE)
-
-
-async def settled(pilot: Pilot[Any]) -> None:
-    await pilot.pause()
-    await pilot.pause()
 
 
 async def looked_at(app: Host, pilot: Pilot[Any]) -> None:

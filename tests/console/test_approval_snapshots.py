@@ -25,6 +25,7 @@ from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 from tests.console.approval_cases import queue, risky
 from tests.console.approval_host import Host as ReviewHost
+from tests.console.approval_host import settled
 from tests.console.screens import Catalog
 from tests.console.setup_lab import PROVIDERS, Seen
 from tests.support import goldens
@@ -38,9 +39,9 @@ def keys(*pressed: str) -> Callable[[Pilot[Any]], Any]:
         pilot.app.animation_level = "none"
         for field in pilot.app.screen.query(Input):
             field.cursor_blink = False
-        await pilot.pause()
+        await settled(pilot)
         await pilot.press(*pressed)
-        await pilot.pause()
+        await settled(pilot)
         if isinstance(pilot.app, ReviewHost):
             pilot.app.at += 2000
             pilot.app.review.tick()

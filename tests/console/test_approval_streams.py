@@ -11,10 +11,12 @@ from textual import events
 from textual.pilot import Pilot
 
 from alita_tui.console.input.arming import QUIET
+from alita_tui.console.review.code import CodeView
 from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.review.verdict_bar import VERDICTS, VerdictBar
 from tests.console.approval_cases import calm, doubled, queue
 from tests.console.approval_host import Host
+from tests.console.navigating import until
 
 SIZE = (100, 30)
 KEYS = [*"aorertbxcul", *"aorertbxul", "enter", "space", *"dnpvqsf", "tab", "down", "end"]
@@ -157,7 +159,7 @@ async def test_a_key_made_in_time_decides_however_late_it_is_handled() -> None:
     app = Host(calm())
     app.pace = None
     async with app.run_test(size=(200, 60)) as pilot:
-        await pilot.pause()
+        await until(pilot, lambda: app.review.query_one(CodeView).read)
         stream = Stream(app, random.Random(0), 1000.0 + QUIET + 0.01)
         app.at = 1060.0
         stream.key("a")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from alita_tui import events as e
@@ -34,16 +31,11 @@ from tests.console.approval_cases import (
     until_asked,
     waiting_for,
 )
-from tests.console.approval_host import CALMLY, HASTILY, Host
+from tests.console.approval_host import CALMLY, HASTILY, Host, settled
 from tests.support import streams
 
 WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
 WANTS = Capabilities(network=("api.example:443",), secrets=("TOKEN",))
-
-
-async def settled(pilot: Pilot[Any]) -> None:
-    await pilot.pause()
-    await pilot.pause()
 
 
 def asking() -> SessionView:

@@ -228,7 +228,7 @@ def test_quitting_while_a_build_waits_says_so(shell, pressed: bytes) -> None:
     assert terminal.end() == 0
     left = terminal.said.decode("utf-8", "replace").rpartition("\x1b[?1049l")[2]
     assert "validate_email_addresses v1 waits for your decision" in left
-    assert f"alita --home {shell.home} --session {named}" in left
+    assert f"alita_tui --home {shell.home} --session {named}" in left
 
 
 def test_what_is_typed_survives_kill_9_and_no_secret_is_on_disk(shell) -> None:

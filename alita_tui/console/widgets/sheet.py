@@ -166,6 +166,11 @@ class Sheet(Entry, ScrollView, can_focus=True):
         """Forget what was on screen."""
         self._displayed.clear()
 
+    @property
+    def records_seen(self) -> bool:
+        """Whether what is on screen counts as seen."""
+        return self._records
+
     def record_seen(self, *, records: bool) -> None:
         """Begin or stop to record what is on screen."""
         self._records = records

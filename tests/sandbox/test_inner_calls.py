@@ -194,22 +194,26 @@ async def test_a_get_calls_nothing(room: Room) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "said", "failures"),
     [
-        ("def run():\n    return 'x' * 70_000\n", "failed (limit)"),
-        ("def run():\n    raise ValueError('no \\u202e such column')\n", "no such column"),
-        ("import time\ndef run():\n    time.sleep(60)\n", "failed (timeout)"),
-        ("import os\ndef run():\n    os._exit(3)\n", "failed (exit)"),
-        ("def run():\n    return {1, 2}\n", "no JSON value"),
+        ("def run():\n    return 'x' * 70_000\n", "failed (limit)", 1),
+        # A refusal of what it was given says nothing about the tool, so it counts neither way.
+        ("def run():\n    raise ValueError('no \\u202e such column')\n", "no such column", 0),
+        ("def run():\n    raise KeyError('no such column')\n", "no such column", 1),
+        ("import time\ndef run():\n    time.sleep(60)\n", "failed (timeout)", 1),
+        ("import os\ndef run():\n    os._exit(3)\n", "failed (exit)", 1),
+        ("def run():\n    return {1, 2}\n", "no JSON value", 1),
     ],
 )
-async def test_a_called_tool_that_fails_is_an_answer_of_its_own(room: Room, code: str, said: str) -> None:
+async def test_a_called_tool_that_fails_is_an_answer_of_its_own(
+    room: Room, code: str, said: str, failures: int
+) -> None:
     inner = room.put("inner", code)
     report = await room.run(room.put("outer", CALLS, pin(inner)), name="inner", arguments={})
     assert report.status == "ok" and report.result[0] == 502, report
     assert said in report.result[1].replace("\u202e ", "").replace("\\u202e ", "")
     assert [(one.depth, one.call_id) for one in room.said(e.ToolFailed)] == [(1, "inner-0")]
-    assert {card.name: card.failures for card in room.library.cards()} == {"inner": 1, "outer": 0}
+    assert {card.name: card.failures for card in room.library.cards()} == {"inner": failures, "outer": 0}
 
 
 async def test_the_callers_clock_stands_still_meanwhile(room: Room) -> None:

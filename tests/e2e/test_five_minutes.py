@@ -39,7 +39,7 @@ def join(terminal: Terminal, until: bytes) -> None:
         decide(terminal, b"a", until)
 
 
-def test_from_the_first_screen_to_coming_back_each_step_shows_what_readme_says(shell) -> None:
+def test_from_the_first_screen_to_coming_back_each_step_shows_what_readme_says(shell, tmp_path) -> None:
     terminal = Terminal(shell.environ, "--model", "demo:recorded")
     try:
         # 1: the first screen says what alita is, what answers and what to try
@@ -83,8 +83,9 @@ def test_from_the_first_screen_to_coming_back_each_step_shows_what_readme_says(s
         terminal.wait(rb"It rests on")
         terminal.type(ESC)
         terminal.quiet(1.0)
-        saved = shell("artefacts", "save", "chart.svg")
+        saved = shell("artefacts", "save", "chart.svg", "--out", str(tmp_path / "saved"))
         assert saved.returncode == 0, saved.stderr
+        assert (tmp_path / "saved" / "chart.svg").exists()
         # 5: the second task uses the tool and builds nothing
         terminal.type(ESC)  # to the composer, wherever the keys of the review left the focus
         terminal.quiet(1.0)

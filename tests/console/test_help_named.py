@@ -36,7 +36,7 @@ async def _named(pilot, frames: Frames) -> None:
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("name", _KEYS)
 async def test_a_screen_names_f1(name: str, size: tuple[int, int]) -> None:
-    events = goldens.waiting()
+    events = goldens.walkthrough() if name == "tool" else goldens.waiting()  # which has no tool yet
     app = console(events, sink=Sink())
     frames = Frames(app, size)
     async with app.run_test(size=size) as pilot:

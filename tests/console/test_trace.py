@@ -189,7 +189,8 @@ async def test_a_card_opens_into_its_rows_and_a_row_into_its_text_and_closes_aga
         assert 'results.append({"address": address, "valid": False' in code
         await pilot.press("space")
         await pilot.pause()
-        assert lines(trace) == opened
+        # the edge of a waiting card gives way to the selection, which is on another row now
+        assert [line.replace("▌", " ") for line in lines(trace)] == opened
         trace.inner = -1
         await pilot.press("enter")
         await pilot.pause()

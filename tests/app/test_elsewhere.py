@@ -26,7 +26,7 @@ from alita_tui.replay.export_jsonl import read_jsonl
 from alita_tui.spine.commands import GiveFeedback
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError, UsageError
-from tests.crash.scene import CrashApp, at_the_console, open_app
+from tests.crash.scene import WITNESS_LOG, CrashApp, at_the_console, open_app
 from tests.support.goldens import FOLDER
 
 
@@ -82,8 +82,8 @@ async def gone_on_with(app: CrashApp, session_id: str) -> None:
 
 
 def ran(folder: Path) -> list[str]:
-    diary = folder / "diary"
-    return [line for line in diary.read_text().splitlines() if line.startswith("ran")]
+    log = folder / WITNESS_LOG
+    return [line for line in log.read_text().splitlines() if line.startswith("ran")]
 
 
 def nothing_is_approved(app: CrashApp, folder: Path) -> None:

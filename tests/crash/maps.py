@@ -15,23 +15,25 @@ from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row, opened, rows
 
 COUNT, LANES = 36, 2
+BEGUN = "begun.log"
+"""The numbers of the rows that were begun, one a line."""
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 MOST_KILLS = 3
 """How often a trial kills the map."""
 
 
 class Doubling:
-    """Meets `Engine`; writes down each row that it begins. Every ninth row has an error."""
+    """Implements `Engine`: doubles numbers and logs each row that it begins. Every ninth row fails."""
 
     lanes = LANES
 
-    def __init__(self, diary: Path) -> None:
-        self._diary = os.open(diary, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    def __init__(self, log: Path) -> None:
+        self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         outcomes = []
         for row in rows:
-            os.write(self._diary, f"{row.number}\n".encode())
+            os.write(self._log, f"{row.number}\n".encode())
             await asyncio.sleep(0)
             if row.number % 9:
                 outcomes.append(Outcome(row=row.number, result=2 * row.number))
@@ -41,7 +43,7 @@ class Doubling:
 
 
 def _input(folder: Path) -> Path:
-    """Return the file of rows; the knife does not know how it is written."""
+    """Return the file of rows, written unseen by the fault injector."""
     path = folder / "rows.jsonl"
     if not path.exists():
         file = os.open(path, os.O_WRONLY | os.O_CREAT)
@@ -50,32 +52,32 @@ def _input(folder: Path) -> Path:
     return path
 
 
-async def _mapped(folder: Path, *, once: bool) -> None:
+async def _map(folder: Path, *, once: bool) -> None:
     path = _input(folder)
     head = Head(tool="double v1", digest="d" * 64, input=opened(path, SCHEMA).sha256, once=once)
     journal = Journal(folder / "out", head)
     try:
-        await run_map(rows(path, SCHEMA), Doubling(folder / "diary"), journal, lambda _: None)
+        await run_map(rows(path, SCHEMA), Doubling(folder / BEGUN), journal, lambda _: None)
         journal.finish()
     finally:
         journal.close()
 
 
 async def repeatable(folder: Path, session_id: str | None = None) -> None:
-    """Map, or go on with it, with a tool whose rows may run again."""
-    await _mapped(folder, once=False)
+    """Begin or resume a map with a tool that may run a row again."""
+    await _map(folder, once=False)
 
 
 async def at_most_once(folder: Path, session_id: str | None = None) -> None:
-    """The same with a tool that may change something."""
-    await _mapped(folder, once=True)
+    """Begin or resume a map with a tool that may change something, so that no row runs twice."""
+    await _map(folder, once=True)
 
 
 MAPS = {"map": repeatable, "map-once": at_most_once}
 
 
 def judge_map(folder: Path, scene: str) -> list[str]:
-    """Go on with a map that was killed, to its end, and say what is wrong."""
+    """Resume a map that was killed, and return what is wrong with its end."""
     before = _ran(folder)
     stored = _stored(folder / "out" / JOURNAL)
     asyncio.run(MAPS[scene](folder))
@@ -109,8 +111,9 @@ def judge_map(folder: Path, scene: str) -> list[str]:
 
 
 def _ran(folder: Path) -> Counter[int]:
-    diary = folder / "diary"
-    return Counter(int(line) for line in diary.read_text().splitlines()) if diary.exists() else Counter()
+    """Return how often each row was begun."""
+    log = folder / BEGUN
+    return Counter(int(line) for line in log.read_text().splitlines()) if log.exists() else Counter()
 
 
 def _stored(journal: Path) -> set[int]:

@@ -1,7 +1,7 @@
-"""A session as people have it, joined as it is shipped: two tasks, a rejection, a build, runs, a question.
+"""Sessions that are killed, through the product's own entry points: two tasks, a rejected and an approved build, a question.
 
-The model decides from what it is shown, as a real one does; the sandbox is a stand-in that writes down what
-it ran; the person answers what is asked and types again what was not taken up.
+The model decides from what it is shown, as a real one does. A stand-in for the sandbox logs what it ran. The person
+answers what is asked, and types a task again if the screen does not show it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from tests.crash.maps import MAPS
 
 TASKS = ("double 4", "double 5")
 FIVE = ("double 6", "double 7", "double 8", "double 9", "double 10")
-"""Given at once to a session of which two run side by side, where the tool is known by then."""
+"""Given all at once to a session that runs two of them side by side; the library has the tool already."""
 GIVEN = "numbers.txt"
-"""The file that comes with each of them."""
+"""The file that comes with each task."""
+WITNESS_LOG = "witness.log"
+"""What subscribers received and what ran, one line each; written before alita can lose it."""
 CODE = '"""Double a number."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
 TESTS = "from double_it import run\n\n\ndef test_one():\n    assert run(1) == 2\n"
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
@@ -41,18 +43,18 @@ DRAFT = {
 PASSED = RunReport(status="ok", exit_code=0, cases=(TestCase(name="test_one", passed=True),))
 
 
-class Diary:
-    """What was seen and done outside of alita, kept by a file that the knife does not know."""
+class WitnessLog:
+    """A log of what was seen outside of alita. `os.write` is no point of the fault injector."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def note(self, *words: object) -> None:
+    def write(self, *words: object) -> None:
         os.write(self._fd, (" ".join(map(str, words)) + "\n").encode())
 
 
-class Decider:
-    """Meets `Model`: looks for a tool, has it built, runs it, asks once, answers."""
+class DecidingModel:
+    """Implements `Model`: looks for a tool, has it built, runs it, asks once, answers."""
 
     name = "test:decider"
     abilities = frozenset[Ability]({"tools"})
@@ -104,24 +106,24 @@ def _next(messages: Sequence[Message], asks: bool) -> tuple[str, dict[str, Any]]
 
 
 class Models:
-    """Stands where the roster of configured models stands."""
+    """Takes the place of the configured models."""
 
-    name, recorded, problems = Decider.name, False, ()
+    name, recorded, problems = DecidingModel.name, False, ()
 
     def __init__(self, asks: bool) -> None:
         roles: tuple[e.ModelRole, ...] = ("orchestrator", "toolsmith")
-        seats = {role: [Candidate(model=Decider(asks))] for role in roles}
+        seats = {role: [Candidate(model=DecidingModel(asks))] for role in roles}
         self.router = Router(seats, lambda: 0.0, lambda: 0.5)
 
     async def aclose(self) -> None:
         return
 
 
-class StandIn:
-    """Meets `Sandbox`; writes down each call of a tool."""
+class LoggingSandbox:
+    """Implements `Sandbox` without running anything; logs each call of a tool."""
 
-    def __init__(self, diary: Diary) -> None:
-        self._diary = diary
+    def __init__(self, witness_log: WitnessLog) -> None:
+        self._witness_log = witness_log
 
     async def status(self) -> SandboxStatus:
         return SandboxStatus(available=True)
@@ -139,9 +141,9 @@ class StandIn:
         if job.what == "test":
             return PASSED
         if not job.digest:
-            raise SandboxUnavailable("Only what is approved runs here.")  # a gate says that it could not look
+            raise SandboxUnavailable("Only what is approved runs here.")  # a check then could not run
         number = job.arguments["x"]
-        self._diary.note("ran", job.run_id, number)
+        self._witness_log.write("ran", job.run_id, number)
         on_output("stdout", "doubling\n")
         made = f"{2 * number} is twice {number}\n"
         try:
@@ -156,20 +158,20 @@ class StandIn:
 
 
 class CrashApp(AppContext):
-    """An app whose models and sandbox are those of the scene."""
+    """An app with the model and the sandbox of this module."""
 
-    diary: Diary
+    witness_log: WitnessLog
     asks = True
 
     def models(self) -> Any:
         return Models(self.asks)
 
     def sandbox(self, session_id: str, **_: Any) -> Any:
-        return StandIn(self.diary)
+        return LoggingSandbox(self.witness_log)
 
 
-class ContainedHouse(CrashApp):
-    """The same with real containers."""
+class CrashAppWithContainers(CrashApp):
+    """The same with the real sandbox."""
 
     def sandbox(self, session_id: str, **options: Any) -> Any:
         return AppContext.sandbox(self, session_id, **options)
@@ -178,12 +180,12 @@ class ContainedHouse(CrashApp):
 def open_app(folder: Path, kind: type[CrashApp] = CrashApp, parallel: int = 1) -> CrashApp:
     paths = locate(folder / "home", {})
     made = kind(paths, load(paths, {}, {"tasks.parallel": parallel}), {})
-    made.diary = Diary(folder / "diary")
+    made.witness_log = WitnessLog(folder / WITNESS_LOG)
     return made
 
 
 def given(folder: Path) -> tuple[str, ...]:
-    """Return the path of the file that the person gives; the knife does not know how it is written."""
+    """Write the file that the person gives, unseen by the fault injector; return its path."""
     fd = os.open(folder / GIVEN, os.O_WRONLY | os.O_CREAT)
     os.write(fd, b"4\n5\n" * 40_000)  # more than one piece
     os.close(fd)
@@ -193,19 +195,19 @@ def given(folder: Path) -> tuple[str, ...]:
 async def at_the_console(
     folder: Path, session_id: str | None = None, kind: type[CrashApp] = CrashApp
 ) -> None:
-    """The session from where it stands to its end, with a person before the screen."""
-    await _played(folder, open_app(folder, kind), session_id, TASKS)
+    """Take the session from where it stands to its end, with a person at the console."""
+    await _to_its_end(folder, open_app(folder, kind), session_id, TASKS)
 
 
 async def five_at_the_console(folder: Path, session_id: str | None = None) -> None:
-    """Five tasks that are given at once, two of which run side by side, from where the session stands to its end."""
-    await _played(folder, open_app(folder, parallel=2), session_id, FIVE)
+    """Take a session of five tasks, given at once and two at a time, from where it stands to its end."""
+    await _to_its_end(folder, open_app(folder, parallel=2), session_id, FIVE)
 
 
-async def _played(folder: Path, home: CrashApp, session_id: str | None, tasks: tuple[str, ...]) -> None:
+async def _to_its_end(folder: Path, home: CrashApp, session_id: str | None, tasks: tuple[str, ...]) -> None:
     opened = await open_session(home, session_id, parks=False)
-    person = Person(opened, home.diary, tasks=tasks)
-    for task in person.left_to_say():
+    person = Person(opened, home.witness_log, tasks=tasks)
+    for task in person.untyped_tasks():
         opened.send(SubmitTask(text=task, attach=given(folder)))
     watching = asyncio.create_task(person.watch())
     async with asyncio.timeout(180):
@@ -214,47 +216,52 @@ async def _played(folder: Path, home: CrashApp, session_id: str | None, tasks: t
 
 
 async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
-    """The same from a shell: a build parks, its verdict is left on the desk, the session is resumed."""
+    """Do the same from a shell: a build parks its task, the verdict is left in the inbox, the session is resumed."""
     home = open_app(folder)
     home.asks = False
     async with asyncio.timeout(180):
         while True:
             opened = await open_session(home, session_id, parks=True)
-            person = Person(opened, home.diary, answers=False)
+            person = Person(opened, home.witness_log, answers=False)
             session_id, watching = opened.session_id, asyncio.create_task(person.watch())
-            for task in [] if person.awaits_an_answer() else person.left_to_say()[:1]:
+            for task in [] if person.has_open_tasks() else person.untyped_tasks()[:1]:
                 opened.send(SubmitTask(text=task, attach=given(folder)))
             await opened.run(until_idle=True)
             await watching
             waiting = home.inbox.pending()
-            if not person.left_to_say() and not person.awaits_an_answer():
+            if not person.untyped_tasks() and not person.has_open_tasks():
                 return
             for build in waiting:
                 if not build.verdict:
                     home.inbox.leave(build.approval_id, person.verdict_on(build.approval_id, build.digest))
-                    home.diary.note("left", build.approval_id)
+                    home.witness_log.write("left", build.approval_id)
 
 
 class Person:
-    """Rejects the first build and approves the next, answers the question, from the screen alone."""
+    """Rejects the first build, approves the next and answers the question, knowing only what a subscriber receives."""
 
     def __init__(
-        self, session: LiveSession, diary: Diary, *, answers: bool = True, tasks: tuple[str, ...] = TASKS
+        self,
+        session: LiveSession,
+        witness_log: WitnessLog,
+        *,
+        answers: bool = True,
+        tasks: tuple[str, ...] = TASKS,
     ) -> None:
         self._tasks = tasks
         self._session = session
-        self._diary = diary
+        self._witness_log = witness_log
         self._answers = answers
         self._news = session.bus.subscribe()
         self._seen = [envelope.event for envelope in session.bus.history]
 
-    def left_to_say(self) -> list[str]:
-        """Tasks that the screen does not show."""
+    def untyped_tasks(self) -> list[str]:
+        """Return the tasks that the screen does not show."""
         shown = {one.text for one in self._seen if isinstance(one, e.TaskSubmitted | e.TaskQueued)}
         return [task for task in self._tasks if task not in shown]
 
-    def awaits_an_answer(self) -> bool:
-        """True while a task is not done."""
+    def has_open_tasks(self) -> bool:
+        """Return True while a task is not done."""
         ended = {one.task_id for one in self._all(e.TaskFinished) if one.outcome != "parked"}
         begun = {one.queue_id for one in self._all(e.TaskSubmitted)}
         queued = any(one.queue_id not in begun for one in self._all(e.TaskQueued))
@@ -265,12 +272,12 @@ class Person:
             self._react(event)
         async for envelope in self._news:
             if envelope.seq is not None:
-                self._diary.note("heard", envelope.seq, type(envelope.event).__name__)
+                self._witness_log.write("received", envelope.seq, type(envelope.event).__name__)
                 self._seen.append(envelope.event)
                 self._react(envelope.event)
 
     def verdict_on(self, approval_id: str, digest: str) -> ResolveApproval:
-        """The first build is rejected, the next approved."""
+        """Return the verdict on a build: the first is rejected, the next approved."""
         from alita_tui.view.queries import build_of
         from alita_tui.view.risk import names_to_accept, risks
 
@@ -299,18 +306,18 @@ class Person:
 
 
 async def in_containers(folder: Path, session_id: str | None = None) -> None:
-    """At the console, with real containers."""
-    await at_the_console(folder, session_id, ContainedHouse)
+    """Do what `at_the_console` does, with real containers."""
+    await at_the_console(folder, session_id, CrashAppWithContainers)
 
 
 SCENES = {"console": at_the_console, "shell": in_the_shell, "five": five_at_the_console, **MAPS}
 
 
-def furnish(folder: Path, scene: str) -> None:
-    """Make the folder as it is before a scene begins: of five tasks, a home that knows the tool, and no session."""
+def prepare(folder: Path, scene: str) -> None:
+    """Make the folder as it is before a scene begins; for five tasks its library has the tool."""
     if scene == "five":
         folder.mkdir()
         asyncio.run(at_the_console(folder))
         for path in (folder / "home" / "data" / "sessions").glob("*.json"):
             path.unlink()
-        (folder / "diary").unlink()
+        (folder / WITNESS_LOG).unlink()

@@ -1,4 +1,4 @@
-"""Killed at whatever place with five tasks given, two of them running: the next process does all of them, each once."""
+"""A session that is killed with five tasks given, two of them running, goes on and does each of them once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from alita_tui.spine.laws import check
 from alita_tui.state.reduce import reduce, reduce_all
 from alita_tui.state.session import SessionState
 from alita_tui.store.sessions import SessionFile
-from tests.crash.scene import FIVE, at_the_console, five_at_the_console, open_app
+from tests.crash.scene import FIVE, WITNESS_LOG, at_the_console, five_at_the_console, open_app
 
-PLAY = """
+SESSION = """
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
@@ -34,23 +34,23 @@ def sessions(folder: Path) -> set[Path]:
 
 
 def killed_after(folder: Path, kind: str, times: int) -> list[str]:
-    """Play it, and kill it -9 when an event of a kind is heard for the nth time; return what was heard till then."""
-    diary = folder / "diary"
-    diary.unlink(missing_ok=True)
-    os.mkfifo(diary)
+    """Run the session, kill it when an event of a kind is received for the nth time, and return the witness log."""
+    log = folder / WITNESS_LOG
+    log.unlink(missing_ok=True)
+    os.mkfifo(log)
     with subprocess.Popen(
-        [sys.executable, "-c", PLAY, str(Path(__file__).parents[2]), str(folder)]
+        [sys.executable, "-c", SESSION, str(Path(__file__).parents[2]), str(folder)]
     ) as process:
-        heard: list[str] = []
-        with diary.open() as lines:
+        witnessed: list[str] = []
+        with log.open() as lines:
             for line in lines:
-                heard.append(line.strip())
-                if sum(one.split()[-1] == kind for one in heard) == times:
+                witnessed.append(line.strip())
+                if sum(one.split()[-1] == kind for one in witnessed) == times:
                     process.kill()
         process.kill()
-    assert process.returncode == -signal.SIGKILL, "it came to its end before"
-    diary.unlink()
-    return heard
+    assert process.returncode == -signal.SIGKILL, "it ended by itself before"
+    log.unlink()
+    return witnessed
 
 
 def read(path: Path) -> list[Envelope]:
@@ -67,12 +67,12 @@ def read(path: Path) -> list[Envelope]:
 def test_five_tasks_survive_a_kill(tmp_path: Path, kind: str, times: int) -> None:
     asyncio.run(at_the_console(tmp_path))  # the tool is built and approved
     known = sessions(tmp_path)
-    heard = killed_after(tmp_path, kind, times)
+    witnessed = killed_after(tmp_path, kind, times)
     (path,) = sessions(tmp_path) - known
     before = read(path)
     assert check(before) == []
-    lost = [one for one in heard if one.startswith("heard ") and int(one.split()[1]) > len(before)]
-    assert lost == [], "whatever anyone heard is on record"
+    lost = [one for one in witnessed if one.startswith("received ") and int(one.split()[1]) > len(before)]
+    assert lost == [], "what anyone received is on record"
 
     asyncio.run(five_at_the_console(tmp_path, path.stem))
     after = read(path)
@@ -85,7 +85,7 @@ def test_five_tasks_survive_a_kill(tmp_path: Path, kind: str, times: int) -> Non
     assert answers == {"12", "14", "16", "18", "20"}
     ran = Counter(
         one.split()[1]
-        for one in [*heard, *(tmp_path / "diary").read_text().splitlines()]
+        for one in [*witnessed, *(tmp_path / WITNESS_LOG).read_text().splitlines()]
         if one.startswith("ran ")
     )
     called = Counter(str(one.call_id) for one in told if isinstance(one, e.ToolCalled))
@@ -107,7 +107,7 @@ def test_five_tasks_survive_a_kill(tmp_path: Path, kind: str, times: int) -> Non
 @pytest.mark.walk
 @pytest.mark.parametrize("how", [(), ("--full",)])
 def test_five_tasks_survive_a_kill_or_a_full_disk_at_any_write(how: tuple[str, ...]) -> None:
-    """A thirtieth of the places; `make crash` tries them all."""
+    """A thirtieth of the points; `make crash` tries them all."""
     command = [sys.executable, "-m", "tests.crash", "--scene", "five", "--every", "30", "--begin", "7", *how]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.crash.trial import judge, the_session
+from tests.crash.scene import WITNESS_LOG
+from tests.crash.verdict import judge, session_id_in
 
 pytestmark = pytest.mark.podman
 
-PLAY = """
+SESSION = """
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
@@ -27,22 +28,22 @@ asyncio.run(in_containers(Path(sys.argv[2])))
 
 
 def killed_at(folder: Path, kind: str) -> None:
-    """Play the scene and kill it -9 when the first event of a kind is heard; what it heard stays."""
-    diary = folder / "diary"
-    os.mkfifo(diary)
+    """Run the session and kill it when the first event of a kind is received; the witness log stays."""
+    log = folder / WITNESS_LOG
+    os.mkfifo(log)
     with subprocess.Popen(
-        [sys.executable, "-c", PLAY, str(Path(__file__).parents[2]), str(folder)]
+        [sys.executable, "-c", SESSION, str(Path(__file__).parents[2]), str(folder)]
     ) as process:
-        heard = []
-        with diary.open() as lines:
+        witnessed = []
+        with log.open() as lines:
             for line in lines:
-                heard.append(line)
+                witnessed.append(line)
                 if line.split()[-1] == kind:
                     process.kill()
         process.kill()
-    assert process.returncode == -signal.SIGKILL and any(line.split()[-1] == kind for line in heard)
-    diary.unlink()
-    diary.write_text("".join(heard))
+    assert process.returncode == -signal.SIGKILL and any(line.split()[-1] == kind for line in witnessed)
+    log.unlink()
+    log.write_text("".join(witnessed))
 
 
 def containers(home: Path, session_id: str) -> list[dict[str, Any]]:
@@ -58,7 +59,7 @@ def containers(home: Path, session_id: str) -> list[dict[str, Any]]:
 )
 def test_it_goes_on_and_no_container_is_left(sandbox_ready: None, tmp_path: Path, kind: str) -> None:
     killed_at(tmp_path, kind)
-    session_id = the_session(tmp_path)
+    session_id = session_id_in(tmp_path)
     assert session_id is not None
     assert judge(tmp_path, "containers") == []
     patience = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""`python -m tests.memory.forgetter FILE PLACE`: forgets an item, and is killed at a change of the disk on the way."""
+"""`python -m tests.memory.forgetter FILE POINT`: forgets an item, and is killed at one of its changes to the disk."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from alita_tui.memory.recall import Recollection
 from alita_tui.store.documents import DocumentTable
-from tests.crash.knife import Knife
+from tests.crash.faults import FaultInjector
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
     kept = Recollection(DocumentTable(path, "items"))
-    Knife(int(sys.argv[2])).sharpen()
+    FaultInjector(int(sys.argv[2])).install()
     kept.forget("fact:1")
     (path.parent / "acknowledged").touch()

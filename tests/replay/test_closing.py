@@ -36,8 +36,8 @@ async def test_closing_folds_only_what_no_screen_has_shown(
     )
     if leaves == "before it began":
         screen.cancel()
-    person = Person(opened, home.diary)
-    for task in person.left_to_say():
+    person = Person(opened, home.witness_log)
+    for task in person.untyped_tasks():
         opened.send(SubmitTask(text=task))
     watching = asyncio.create_task(person.watch())
     running = asyncio.create_task(opened.run(until_idle=True))

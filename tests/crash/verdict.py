@@ -1,4 +1,4 @@
-"""What has to hold of a session that was killed, and of the one that went on from there."""
+"""Checks a session that was killed, and the one that went on from there. Problems are returned as sentences."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from alita_tui.state.session import SessionState
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.sessions import SessionFile, SessionStore
 from tests.crash.maps import MAPS, judge_map
-from tests.crash.scene import FIVE, SCENES, TASKS, CrashApp, in_containers, open_app
+from tests.crash.scene import FIVE, SCENES, TASKS, WITNESS_LOG, CrashApp, in_containers, open_app
 
 
-def the_session(folder: Path) -> str | None:
-    """The session that a killed process left, if it had come so far."""
-    left = SessionStore(folder / "home" / "data" / "sessions").list()
-    assert len(left) <= 1, left
-    return left[0].session_id if left else None
+def session_id_in(folder: Path) -> str | None:
+    """Return the id of the session that a process left; None if it was killed before it made one."""
+    sessions = SessionStore(folder / "home" / "data" / "sessions").list()
+    assert len(sessions) <= 1, sessions
+    return sessions[0].session_id if sessions else None
 
 
 def judge(folder: Path, scene: str) -> list[str]:
-    """Reopen what a killed process left, go on to the end, and say what is wrong."""
+    """Return what is wrong with what a killed process left, and with the end of the session that goes on from there."""
     if scene in MAPS:
         return judge_map(folder, scene)
-    session_id = the_session(folder)
+    session_id = session_id_in(folder)
     sessions = folder / "home" / "data" / "sessions"
     before = _read(sessions / f"{session_id}.json") if session_id else []
-    problems = _kept(folder, before) + [f"left behind: {breach}" for breach in check(before)]
+    problems = _lost_events(folder, before) + [f"as it was left: {breach}" for breach in check(before)]
     asyncio.run({**SCENES, "containers": in_containers}[scene](folder, session_id))
     (path,) = sessions.glob("*.json")
     after = _read(path)
-    problems += [f"in the end: {breach}" for breach in check(after, complete=True)]
+    problems += [f"at its end: {breach}" for breach in check(after, complete=True)]
     if [one.event for one in after[: len(before)]] != [one.event for one in before]:
-        problems.append("what was there before is not there any more")
-    return problems + (_five_ended if scene == "five" else _ended)(folder, path, after)
+        problems.append("events that were on record have changed")
+    return problems + (_problems_of_five if scene == "five" else _problems_of_two)(folder, path, after)
 
 
 def _read(path: Path) -> list[Envelope]:
@@ -52,22 +52,23 @@ def _read(path: Path) -> list[Envelope]:
         file.close()
 
 
-def _kept(folder: Path, before: list[Envelope]) -> list[str]:
-    """Whatever anyone heard is on record."""
-    heard = [line.split()[1:] for line in _diary(folder) if line.startswith("heard ")]
+def _lost_events(folder: Path, before: list[Envelope]) -> list[str]:
+    """Return the events that a subscriber received and that are not on record."""
+    received = [line.split()[1:] for line in _witnessed(folder) if line.startswith("received ")]
     return [
-        f"event {seq}, {kind}, was heard and is lost"
-        for seq, kind in heard
+        f"event {seq}, {kind}, was received and is lost"
+        for seq, kind in received
         if int(seq) > len(before) or type(before[int(seq) - 1].event).__name__ != kind
     ]
 
 
-def _diary(folder: Path) -> list[str]:
-    return (folder / "diary").read_text().splitlines() if (folder / "diary").exists() else []
+def _witnessed(folder: Path) -> list[str]:
+    log = folder / WITNESS_LOG
+    return log.read_text().splitlines() if log.exists() else []
 
 
 def _files(home: CrashApp, path: Path, events: list[e.SessionEvent]) -> list[str]:
-    """Say what is wrong with the files of the session: those that the person gave, and those that runs left."""
+    """Return what is wrong with the files of the session: those that the person gave, and those that runs left."""
     store = home.sessions.artefacts(path.stem, 10**9)
     problems: list[str] = []
     added = [one for one in events if isinstance(one, e.ArtefactAdded)]
@@ -79,7 +80,7 @@ def _files(home: CrashApp, path: Path, events: list[e.SessionEvent]) -> list[str
     given = {one.artefact.handle for one in added if one.origin == "person"}
     for submitted in events:
         if isinstance(submitted, e.TaskSubmitted) and (not submitted.files or {*submitted.files} - given):
-            problems.append(f"{submitted.text} was begun without its file")
+            problems.append(f"the task {submitted.text!r} began without its file")
     sources = [one.source for one in added if one.origin == "tool"]
     for returned in events:
         if isinstance(returned, e.ToolReturned) and sources.count(returned.call_id) != len(
@@ -90,7 +91,8 @@ def _files(home: CrashApp, path: Path, events: list[e.SessionEvent]) -> list[str
     return problems + [f"left in the folder of files: {name}" for name in litter]
 
 
-def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
+def _problems_of_two(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
+    """Return what is wrong with the end of two tasks, for which one build was rejected and one approved."""
     events = [one.event for one in after]
     problems = []
 
@@ -112,10 +114,10 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     kept = [one.item.item_id for one in events if isinstance(one, e.MemoryWritten)]
     expect("memories of tasks", sum(one.startswith("episode:") for one in kept), len(TASKS))
     known = {item.item_id for item in open_app(folder).memory.items()}
-    expect("memories that were told and not kept", set(kept) - known, set())
+    expect("memories on record that are not stored", set(kept) - known, set())
 
     called = {one.call_id for one in events if isinstance(one, e.ToolCalled)}
-    ran = [line.split()[1] for line in _diary(folder) if line.startswith("ran ")]
+    ran = [line.split()[1] for line in _witnessed(folder) if line.startswith("ran ")]
     expect("runs without a record", set(ran) - called, set())
     expect("calls that ran twice", [call for call, times in Counter(ran).items() if times > 1], [])
 
@@ -126,7 +128,7 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     expect("audit", [(one.approval_id, one.verdict) for one in audit.entries()],
            [(one.approval_id, one.verdict.decision) for one in verdicts])  # fmt: skip
     expect("audit chain", audit.verify(), [])
-    expect("notes in the inbox", list(home.paths.desk.glob("*")), [])
+    expect("verdicts left in the inbox", list(home.paths.desk.glob("*")), [])
 
     problems += _files(home, path, events)
     spent = [one for one in events if isinstance(one, e.BudgetSpent)]
@@ -143,8 +145,8 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     return problems
 
 
-def _five_ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
-    """Say what is wrong with the end of five tasks, of which two ran at a time: each is done, and done once."""
+def _problems_of_five(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
+    """Return what is wrong with the end of five tasks, of which two ran at a time: each is done, and done once."""
     events = [one.event for one in after]
     problems = _files(open_app(folder), path, events)
 
@@ -155,7 +157,7 @@ def _five_ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     expect("begun", [one.text for one in events if isinstance(one, e.TaskSubmitted)], list(FIVE))
     ends = [one for one in events if isinstance(one, e.TaskFinished)]
     expect("ends", sorted(one.answer for one in ends), sorted(str(2 * int(task.split()[1])) for task in FIVE))
-    ran = Counter(line.split()[1] for line in _diary(folder) if line.startswith("ran "))
+    ran = Counter(line.split()[1] for line in _witnessed(folder) if line.startswith("ran "))
     called = {str(one.call_id) for one in events if isinstance(one, e.ToolCalled)}
     expect("runs without a record", set(ran) - called, set())
     expect("runs of a call", max(ran.values()), 1)

@@ -56,7 +56,7 @@ WORDS = tool(
 )  # fmt: skip
 BOOM = tool(
     "always_fails",
-    "def run(why: str) -> str:\n    raise ValueError('\\x1b[31m' + why)\n",
+    "def run(why: str) -> str:\n    raise RuntimeError('\\x1b[31m' + why)\n",
     schema("why", why=TEXT),
 )
 LIES = tool(

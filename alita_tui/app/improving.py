@@ -20,6 +20,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.grants import tool_grants
 from alita_tui.spine.ports.builds import FailedCall
+from alita_tui.spine.refusals import refused_input
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
                     requests=(*old.requests, *requests[call_id]),
                 )
             case e.ToolFailed(call_id=call_id, reason=reason, text=text, report=report) if (
-                call_id in calls and reason in _FAILED_BY_ITSELF
+                call_id in calls
+                and reason in _FAILED_BY_ITSELF
+                and not (report is not None and refused_input(report, requests[call_id]))
             ):
                 call = calls[call_id]
                 old = by_version[call.name, call.version]

@@ -37,7 +37,16 @@ def alita(shell: Shell, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(shell.home), "tools", *words])
 
 
-def called(shell: Shell, number: int, *calls: tuple[dict[str, Any], bool]) -> None:
+FAILED = RunReport(status="error", error="Traceback …\nValueError: \x1b[31mno\n")
+REFUSED = RunReport(
+    status="error", exception="ValueError", error="Traceback (most recent call last):\n"
+    '  File "/tmp/tool/it.py", line 3, in run\n    raise ValueError("no addresses")\nValueError: no addresses\n',
+)  # fmt: skip
+
+
+def called(
+    shell: Shell, number: int, *calls: tuple[dict[str, Any], bool], failed: RunReport = FAILED
+) -> None:
     """Record a session in which the tool was called, well or not."""
     tape = streams.Tape(f"20261121-10000{number}-bbbb")
     streams.opened(tape)
@@ -48,8 +57,7 @@ def called(shell: Shell, number: int, *calls: tuple[dict[str, Any], bool]) -> No
         if ok:
             tape.add(e.ToolReturned(call_id=call_id, report=RunReport(status="ok", result={"results": []})))
         else:
-            report = RunReport(status="error", error="Traceback …\nValueError: \x1b[31mno\n")
-            tape.add(e.ToolFailed(call_id=call_id, reason="error", text="it failed", report=report))
+            tape.add(e.ToolFailed(call_id=call_id, reason="error", text="it failed", report=failed))
     tape.add(e.SessionClosed())
 
     async def record() -> None:
@@ -79,6 +87,15 @@ def test_a_tool_that_keeps_failing_is_listed_with_its_failing_calls(shell: Shell
     shown = alita(shell, "improve", TOOL, "--list", "--offline").stdout
     assert f"repair     {TOOL} v1" in shown and "Build them with: alita tools improve" in shown
     assert not [one for one in shell.app.sessions.list() if one.pending]
+
+
+def test_a_tool_that_refused_its_input_is_not_proposed_for_repair(shell: Shell) -> None:
+    calls = tuple(({"addresses": n}, False) for n in range(5))
+    called(shell, 1, *calls, failed=REFUSED)
+    assert "Nothing is proposed." in alita(shell, "improve", "--list", "--offline").stdout
+    assert failed_calls(shell.app, TOOL) == ()
+    called(shell, 2, *calls)
+    assert f"repair     {TOOL} v1" in alita(shell, "improve", "--list", "--offline").stdout
 
 
 def test_without_a_model_nothing_is_begun_that_needs_one(shell: Shell) -> None:

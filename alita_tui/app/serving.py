@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 
 from alita_tui.app.client_session import ClientSession
 from alita_tui.app.context import AppContext
+from alita_tui.app.forbidden import not_allowed_here
 from alita_tui.app.serving_builds import AskedBuilds
 from alita_tui.app.serving_offers import Offers
 from alita_tui.events import Artefact, Json, Origin, ToolRecord, ToolState, build_digest
@@ -45,7 +46,7 @@ class Serving:
         self._offers = Offers(app)
 
     def tools(self) -> tuple[ToolRecord, ...]:
-        """Return the tools that the settings serve, by name. Raise StoreError."""
+        """Return the tools that the settings serve and let run, by name. Raise StoreError."""
         library = self._app.library
         if library.standing().problem:
             return ()  # nothing runs, so nothing is offered
@@ -53,7 +54,9 @@ class Serving:
         return tuple(
             record
             for record in library.records()
-            if self._serves(record, requested) and self._matches_digest(record)
+            if self._serves(record, requested)
+            and not not_allowed_here(self._app, record)
+            and self._matches_digest(record)
         )
 
     def _serves(self, record: ToolRecord, requested: frozenset[str]) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from mcp import Client, MCPError
 
-from alita_tui.events import ToolDraft, ToolName
+from alita_tui.events import Capabilities, ToolDraft, ToolName
 from tests.mcp_box import lab
 
 
@@ -148,6 +148,25 @@ def test_the_settings_choose_by_state_origin_or_name(tmp_path: Path, serve: str,
         return [str(one.draft.name) for one in Serving(lab.approve(home)).tools()]
 
     assert asyncio.run(found()) == listed
+
+
+def test_a_tool_that_the_settings_do_not_let_run_is_not_listed(tmp_path: Path) -> None:
+    from alita_tui.app.serving import Serving
+
+    shell_tool = msgspec.structs.replace(numbered(1), language="bash", code="#!/bin/bash\necho 1\n")
+    browser_tool = msgspec.structs.replace(numbered(2), capabilities=Capabilities(browser=True))
+    allowed = '[sandbox]\nlanguages = ["python", "bash"]\nbrowser = true\n'
+    home = lab.furnished(tmp_path / "home", lab.ADD, shell_tool, browser_tool, settings=lab.SERVED + allowed)
+
+    def listed() -> set[str]:
+        app = lab.approve(home)
+        names = {str(record.draft.name) for record in Serving(app).tools()}
+        app.close()
+        return names
+
+    assert listed() == {"add_numbers", str(shell_tool.name), str(browser_tool.name)}
+    (home / "config.toml").write_text(lab.SERVED)
+    assert listed() == {"add_numbers"}
 
 
 @pytest.mark.parametrize("word", ["trusted", "asked", "built"])

@@ -60,10 +60,12 @@ class Batch(Value, frozen=True):
     failed: int
     waiting: tuple[Waiting, ...]
     unpaid: int
-    """Tasks that the budget did not allow, or that were not begun because it ended."""
+    """Tasks that a budget did not allow; the same command goes on with them once there is more."""
     usd: float
     """What all of its sessions cost, those of earlier runs among them."""
     output: str
+    unpaid_reason: str = ""
+    """Why the budget did not allow the first of them."""
 
 
 class _Begun(Value, frozen=True):
@@ -171,7 +173,8 @@ class Tasks:
         self.total = given.lines
         """About how many tasks there are."""
         self.waiting: dict[int, Waiting] = {}
-        self.unpaid: set[int] = set()
+        self.unpaid: dict[int, str] = {}
+        """Tasks that a budget did not allow, and why."""
         self._app = app
         self._beside = Path(given.path).parent
         self._sessions = sessions
@@ -189,10 +192,10 @@ class Tasks:
         wanted = min(caps, default=0.0)
         async with self._purse.for_task(row.number, wanted) as usd:
             if usd is None:
-                self.unpaid.add(row.number)
+                self.unpaid[row.number] = "nothing of it is left."
                 return []
             attach = tuple(str(self._beside / str(file)) for file in files or ())
-            return await self._done(row.number, str(text), attach, usd, task, short=usd != wanted)
+            return await self._done(row.number, str(text), attach, usd, task)
 
     def _problem(self, task: dict[str, Json]) -> str:
         """Return why a row is not a task; empty if it is one."""
@@ -207,12 +210,9 @@ class Tasks:
         return f"There is no file {one_line(str(gone[0]), 200)}." if gone else ""
 
     async def _done(
-        self, row: int, text: str, attach: tuple[str, ...], usd: float, task: Json, *, short: bool
+        self, row: int, text: str, attach: tuple[str, ...], usd: float, task: Json
     ) -> list[Outcome]:
-        """Run or continue a task; return its outcome, or an empty list if it has not ended.
-
-        With `short` it was allowed less than it would be without the batch's budget.
-        """
+        """Run or continue a task; return its outcome, or an empty list if it has not ended."""
         from alita_tui.app.session import open_session
         from alita_tui.state.reduce import reduce_all
 
@@ -231,8 +231,8 @@ class Tasks:
         outcome = end.outcome if end else ""
         if outcome == "sandbox" and end is not None:
             raise SandboxUnavailable(end.reason, hint=end.hint)
-        if outcome == "budget" and short:
-            self.unpaid.add(row)
+        if outcome == "budget" and end is not None:
+            self.unpaid[row] = one_line(end.reason, 300)
             return []
         if outcome in _AGAIN or end is None:
             what = end.reason if end else "it was stopped"
@@ -335,6 +335,7 @@ async def run_batch(
         unpaid=len(engine.unpaid),
         usd=purse.total,
         output=str(output),
+        unpaid_reason=engine.unpaid[min(engine.unpaid)] if engine.unpaid else "",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.cli.mapping import pace
 from alita_tui.cli.output import Json, json_document
 from alita_tui.cli.tasks import ModelOption
+from alita_tui.config.invocation import command_line
 from alita_tui.spine.text import counted, one_line, reveal
 
 if TYPE_CHECKING:
@@ -59,28 +59,22 @@ def batch(
 
     app = AppContext.open(context.obj, {"model": model})
     shown = _Shown(quiet=json)
-    again = [
-        "alita",
-        "batch",
-        str(tasks),
-        "--output",
-        str(output),
-        *(("--jobs", str(jobs)) if jobs != 2 else ()),
-    ]
-    again += ["--budget-usd", f"{budget:g}"] if budget is not None else []
-    again += ["--model", model] if model else []
+    words = ["batch", str(tasks), "--output", str(output), *(("--jobs", str(jobs)) if jobs != 2 else ())]
+    words += ["--budget-usd", f"{budget:.12g}"] if budget is not None else []
+    words += ["--model", model] if model else []
+    again = command_line(app.paths, *words)
     try:
         done = asyncio.run(run_batch(app, tasks, output, jobs=jobs, usd=budget, tell=shown.tell))
     except KeyboardInterrupt:
         shown.end()
-        typer.echo(f"Stopped. Continue with the same command: {shlex.join(again)}", err=True)
+        typer.echo(f"Stopped. Continue with the same command: {again}", err=True)
         raise typer.Exit(130) from None
     finally:
         shown.end()
     if json:
         json_document(done)
     else:
-        _print(done, shlex.join(again))
+        _print(done, again)
     raise typer.Exit(1 if done.failed else 3 if done.unpaid else 4 if done.waiting else 0)
 
 
@@ -95,9 +89,10 @@ def _print(done: Batch, again: str) -> None:
         )
     if done.unpaid:
         typer.echo(
-            f"{counted(done.unpaid, 'task')} not done: the budget is spent. Give more with --budget-usd.",
+            reveal(f"{counted(done.unpaid, 'task')} not done within the budget: {done.unpaid_reason}"),
             err=True,
         )
+        typer.echo(reveal(f"With more (--budget-usd, or the settings `budget`) they go on: {again}"), err=True)
     for task in done.waiting[:_SHOWN]:
         typer.echo(
             reveal(f"waits: row {task.row}, session {task.session}: {one_line(task.what, 160)}"), err=True
@@ -105,7 +100,7 @@ def _print(done: Batch, again: str) -> None:
     if len(done.waiting) > _SHOWN:
         typer.echo(f"… and {len(done.waiting) - _SHOWN:,} more", err=True)
     if done.waiting:
-        typer.echo(f"Decide (alita builds list, alita answer), then: {again}", err=True)
+        typer.echo(reveal(f"Decide (alita builds list, alita answer), then: {again}"), err=True)
 
 
 class _Shown:

@@ -14,6 +14,7 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, json_document
+from alita_tui.config.invocation import command_line
 from alita_tui.spine.text import counted, one_line, reveal
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def map_rows(
         shown.end()
         typer.echo(
             "Stopped. Continue with the same command: "
-            + _command(record, file, output, engines or (), lanes, json=json),
+            + _command(app, record, file, output, engines or (), lanes, json=json),
             err=True,
         )
         raise typer.Exit(130) from None
@@ -90,7 +91,7 @@ def map_rows(
             why = Path(done.output) / "failed.jsonl"
             typer.echo(reveal(f"{counted(done.failed, 'row')} failed; the reasons are in {why}"), err=True)
             if done.unsure:
-                command = _command(record, file, output, engines or (), lanes, json=False)
+                command = _command(app, record, file, output, engines or (), lanes, json=False)
                 typer.echo(
                     reveal(f"{done.unsure} of them may have run. To run them again: {command} --again"),
                     err=True,
@@ -99,15 +100,20 @@ def map_rows(
 
 
 def _command(
-    record: ToolRecord, file: InputFile, output: Path, engines: Sequence[str], lanes: int, *, json: bool
+    app: AppContext,
+    record: ToolRecord,
+    file: InputFile,
+    output: Path,
+    engines: Sequence[str],
+    lanes: int,
+    *,
+    json: bool,
 ) -> str:
-    import shlex
-
     where = [word for engine in engines for word in ("--engine", engine)]
     where += ["--lanes", str(lanes)] if lanes != LANES else []
     where += ["--json"] if json else []
-    named = ["alita", "tools", "map", record.draft.name, "--input", file.path, "--output", str(output)]
-    return shlex.join([*named, *where])
+    named = ["tools", "map", record.draft.name, "--input", file.path, "--output", str(output)]
+    return command_line(app.paths, *named, *where)
 
 
 class _Shown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def test_answers_failures_and_what_waits_each_have_their_place_and_the_same_comm
         done = shell(*words)
         assert done.returncode == 1, done.stderr
         assert "2 tasks answered" in done.stdout and "3 tasks failed" in done.stderr
-        assert "waits: row 2" in done.stderr and "alita batch" in done.stderr
+        assert "waits: row 2" in done.stderr and f"--home {shell.home} batch {path}" in done.stderr
         found = results(tmp_path / "out")
         assert {row: one["answer"] for row, one in found.items()} == {
             1: "done with alpha",
@@ -203,3 +204,25 @@ def test_a_table_gives_its_tasks_one_file_or_several(shell: Any, provider: str, 
         session = results(tmp_path / "table")[row]["session"]
         listed = json.loads(shell("artefacts", "list", "--session", session, "--json").stdout)
         assert {one["name"] for one in listed} == names
+
+
+def test_what_a_cap_ended_is_not_failed_and_the_printed_command_goes_on_once_there_is_more(
+    shell: Any, provider: str, tmp_path: Path
+) -> None:
+    names = [f"task{n}x" for n in range(2)]
+    path, out = tasks(tmp_path / "tasks.jsonl", *({"task": name} for name in names)), tmp_path / "out"
+    with SERVERS[provider][0](answers(*names)) as server:
+        told(shell, server, provider)
+        assert shell("config", "set", "budget.day_usd", "0.01").returncode == 0
+        day = shell("batch", str(path), "--output", str(out), "--jobs", "1")
+        assert day.returncode == 3, day.stderr
+        assert "2 tasks not done within the budget: The next call could take $" in day.stderr
+        assert not server.requests and not (out / "failed.jsonl").exists()
+        assert shell("config", "set", "budget.day_usd", "5").returncode == 0
+        short = shell("batch", str(path), "--output", str(out), "--jobs", "1", "--budget-usd", "0.001")
+        assert short.returncode == 3 and "The next call could take $" in short.stderr, "not: it is spent"
+        elsewhere = {name: value for name, value in shell.environ.items() if name != "ALITA_HOME"}
+        goes_on = shlex.split(day.stderr.rpartition("go on: ")[2])
+        done = subprocess.run(goes_on, env=elsewhere, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (goes_on, done.stderr)
+        assert {one["answer"] for one in results(out).values()} == {f"done with {name}" for name in names}

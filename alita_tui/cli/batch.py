@@ -92,7 +92,9 @@ def _print(done: Batch, again: str) -> None:
             reveal(f"{counted(done.unpaid, 'task')} not done within the budget: {done.unpaid_reason}"),
             err=True,
         )
-        typer.echo(reveal(f"With more (--budget-usd, or the settings `budget`) they go on: {again}"), err=True)
+        typer.echo(
+            reveal(f"With more (--budget-usd, or the settings `budget`) they go on: {again}"), err=True
+        )
     for task in done.waiting[:_SHOWN]:
         typer.echo(
             reveal(f"waits: row {task.row}, session {task.session}: {one_line(task.what, 160)}"), err=True

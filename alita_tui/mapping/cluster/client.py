@@ -180,6 +180,8 @@ class ClusterEngine:
                         return name, able[name]
                     if able:
                         patience.reschedule(None)
+                    elif patience.when() is None:  # those that it waited for are gone
+                        patience.reschedule(asyncio.get_running_loop().time() + _PATIENCE_SECONDS)
                     await self._changed.wait()
         except TimeoutError:
             raise SandboxUnavailable(

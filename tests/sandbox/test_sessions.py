@@ -67,6 +67,21 @@ async def test_calls_share_a_container_and_nothing_else(sandbox: PodmanSandbox) 
 
 
 @pytest.mark.podman
+async def test_no_call_finds_the_warden_among_its_modules(sandbox: PodmanSandbox) -> None:
+    look = (
+        "import sys\ndef run():\n"
+        "    known = [name for name in sys.modules if name == '__main__' or name.startswith('alita')]\n"
+        "    try:\n        import alita_tui\n    except ImportError:\n"
+        "        return known + [path for path in sys.path if 'warden' in path]\n"
+        "    return ['it was imported']\n"
+    )
+    await shared(sandbox, look)
+    assert [(await call(sandbox, look)).result for _ in range(2)] == [[], []]
+    fresh = await call(sandbox, look, digest="")
+    assert fresh.result == [], "nor in a container of its own"
+
+
+@pytest.mark.podman
 async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
     container = current(sandbox).container

@@ -37,6 +37,7 @@ from alita_tui.sandbox.warden.attest import attest
 from alita_tui.sandbox.warden.channel import Channel
 from alita_tui.sandbox.warden.child import child
 from alita_tui.sandbox.warden.child_process import ChildProcess, prepare
+from alita_tui.sandbox.warden.confine import hide_warden
 from alita_tui.sandbox.warden.left_files import send_left_files
 from alita_tui.sandbox.warden.oversight import Oversight
 from alita_tui.sandbox.warden.processes import end_all, end_rest, leave, sweep
@@ -123,6 +124,8 @@ def main() -> None:
     channel = Channel()
     channel.send(b"A", json.dumps(attest()).encode())
     first, count = int(sys.argv[1]), int(sys.argv[2])
+    if count > 1:  # once for all children; elsewhere the judge may still have to be imported
+        hide_warden()
     tool = ChildProcess(partial(child, uid=first))
     settings = json.loads(expect(channel, b"L"))
     for uid in range(first, first + count):

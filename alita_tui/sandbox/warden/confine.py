@@ -55,15 +55,20 @@ def take_over(pipes: tuple[int, int, int, int]) -> None:
 
 
 def settle() -> None:
-    """Open text streams for output, and remove the warden from `sys.path` and `sys.modules`."""
+    """Open text streams for output, and hide the warden."""
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     sys.dont_write_bytecode = True
     sys.argv[:] = [""]
+    hide_warden()
+
+
+def hide_warden() -> None:
+    """Remove the warden from `sys.path` and `sys.modules`, unless that is done. Its functions can still be called."""
     if ARCHIVE in sys.path:
         sys.path.remove(ARCHIVE)
-    for name in [name for name in sys.modules if name == "__main__" or name.startswith("alita_tui")]:
-        del sys.modules[name]
+        for name in [name for name in sys.modules if name == "__main__" or name.startswith("alita_tui")]:
+            del sys.modules[name]
 
 
 def restrict(limits: dict[str, Any]) -> None:
@@ -104,9 +109,8 @@ def renounce(uid: int) -> None:
     os.setresuid(uid, uid, uid)
     LIBC.prctl(47, 4, 0, 0, 0)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
     LIBC.capset(struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24))
-    status = status_of()
-    capabilities = [int(status.get(name, b"0"), 16) for name in (b"CapInh", b"CapPrm", b"CapEff", b"CapAmb")]
-    if any(capabilities) or set(map(int, (status[b"Uid"] + status[b"Gid"]).split())) != {uid}:
+    *capabilities, uids, gids = status_of("self", b"CapInh", b"CapPrm", b"CapEff", b"CapAmb", b"Uid", b"Gid")
+    if any(int(mask or b"0", 16) for mask in capabilities) or {*map(int, (uids + gids).split())} != {uid}:
         os._exit(70)
 
 
@@ -128,14 +132,14 @@ def end_others(uid: int) -> None:
 def _lives(process: str, uid: int) -> bool:
     """Return whether a process is this user's and has not ended."""
     try:
-        status = status_of(process)
+        uids, state = status_of(process, b"Uid", b"State")
     except OSError:  # it is gone
         return False
-    return int(status[b"Uid"].split()[0]) == uid and status[b"State"].split()[0] not in (b"Z", b"X")
+    return int(uids.split()[0]) == uid and state.split()[0] not in (b"Z", b"X")
 
 
-def status_of(process: str = "self") -> dict[bytes, bytes]:
-    """Return the fields of a process's status in /proc. Raise OSError where it is gone."""
+def status_of(process: str, *names: bytes) -> list[bytes]:
+    """Return fields of a process's status in /proc, empty where there is none. Raise OSError where it is gone."""
     file = os.open(f"/proc/{process}/status", os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = b""
@@ -143,7 +147,7 @@ def status_of(process: str = "self") -> dict[bytes, bytes]:
             data += piece
     finally:
         os.close(file)
-    return {name: value for name, _, value in (line.partition(b":") for line in data.splitlines())}
+    return [data.partition(b"\n" + name + b":")[2].partition(b"\n")[0] for name in names]
 
 
 def empty(folder: str, uid: int) -> None:

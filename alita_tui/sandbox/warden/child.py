@@ -15,6 +15,9 @@ from alita_tui.sandbox.warden.confine import ARCHIVE, allow, become, restrict, s
 from alita_tui.sandbox.warden.foreign import Failure, Foreign
 from alita_tui.sandbox.warden.left_files import FOLDER
 
+ENCODER = json.JSONEncoder(allow_nan=False)
+"""Made once, by the warden: `json.dumps` would make one in each child."""
+
 
 def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
     """Become this user, import modules ahead, run the job, end; never returns."""
@@ -100,13 +103,14 @@ def announce_broker(settings: dict[str, Any]) -> None:
     for name, text in settings.get("files", {}).items():
         with open("/tmp/tool/" + name, "w") as file:
             file.write(text)
-    os.environ.update(settings.get("environment", {}))
+    if settings.get("environment"):
+        os.environ.update(settings["environment"])
 
 
 def encode(answer: dict[str, Any]) -> bytes:
     """Return the answer as JSON; for a value that JSON cannot express, an answer with an error."""
     try:
-        return json.dumps(answer, allow_nan=False).encode("utf-8", "surrogatepass")
+        return ENCODER.encode(answer).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError, MemoryError) as error:
         return json.dumps({"error": "run() returned what is no JSON value: " + str(error)}).encode()
 

@@ -140,14 +140,20 @@ def _lives(process: str, uid: int) -> bool:
 
 def status_of(process: str, *names: bytes) -> list[bytes]:
     """Return fields of a process's status in /proc, empty where there is none. Raise OSError where it is gone."""
-    file = os.open(f"/proc/{process}/status", os.O_RDONLY | os.O_CLOEXEC)
+    data = contents(f"/proc/{process}/status")
+    return [data.partition(b"\n" + name + b":")[2].partition(b"\n")[0] for name in names]
+
+
+def contents(path: str) -> bytes:
+    """Return a file of /proc. Raise OSError. A file object would take longer to make than this takes."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = b""
         while piece := os.read(file, 1 << 16):
             data += piece
+        return data
     finally:
         os.close(file)
-    return [data.partition(b"\n" + name + b":")[2].partition(b"\n")[0] for name in names]
 
 
 def empty(folder: str, uid: int) -> None:

@@ -7,7 +7,7 @@ import signal
 from itertools import islice
 from typing import NoReturn
 
-from alita_tui.sandbox.warden.confine import empty, renounce
+from alita_tui.sandbox.warden.confine import contents, empty, renounce
 
 FEW = 16
 """Entries of a folder that the warden removes itself."""
@@ -107,13 +107,12 @@ def connected() -> bool:
     count = 0
     for name in ("sockstat", "sockstat6"):
         try:
-            with open("/proc/net/" + name) as lines:
-                words = lines.read().split()
+            words = contents("/proc/net/" + name).split()
         except OSError:  # gVisor counts them nowhere
             return any(len(socket_table(table)) > 1 for table in ("tcp", "tcp6", "udp", "udp6"))
-        for label, value in zip(words, words[1:], strict=False):
-            if label in ("inuse", "tw"):  # reading the tables themselves would walk through all of the host's
-                count += int(value)
+        # Reading the tables themselves would walk through all of the host's.
+        counts = (value for label, value in zip(words, words[1:], strict=False) if label in (b"inuse", b"tw"))
+        count += sum(map(int, counts))
     return count > 0
 
 

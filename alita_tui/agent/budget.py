@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from alita_tui import events as e
@@ -43,14 +44,30 @@ class Breach(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"The next call could take {amount(self.needed, self.unit)}; {amount(self.spent, self.unit)} of "
-            f"{amount(self.limit, self.unit)} for the {self.scope} are spent."
+            f"The next call could take {at_least(self.needed, self.unit)}; {at_least(self.spent, self.unit)} of "
+            f"{at_most(self.limit, self.unit)} for the {self.scope} are spent."
         )
 
 
 def amount(value: float, unit: e.BudgetUnit) -> str:
     """Money or tokens for people."""
     return f"${value:.2f}" if unit == "usd" else f"{value:,.0f} tokens"
+
+
+def at_least(value: float, unit: e.BudgetUnit) -> str:
+    """Money or tokens for people, rounded up: who allows so much has allowed enough."""
+    return amount(_rounded(math.ceil, value, unit), unit)
+
+
+def at_most(value: float, unit: e.BudgetUnit) -> str:
+    """Money or tokens for people, rounded down."""
+    return amount(_rounded(math.floor, value, unit), unit)
+
+
+def _rounded(to_whole: Callable[[float], int], value: float, unit: e.BudgetUnit) -> float:
+    """Return whole cents or tokens; a value next to one, as sums of floats are, counts as that one."""
+    parts = 100 if unit == "usd" else 1
+    return to_whole(round(value * parts, 6)) / parts
 
 
 LEDGER_EVENTS = (

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.budget import LEDGER_EVENTS, Amount, Breach, Budget, Ledger, amount
+from alita_tui.agent.budget import LEDGER_EVENTS, Amount, Breach, Budget, Ledger, at_least
 from alita_tui.agent.questions import Questions
 from alita_tui.events import Usage
 from alita_tui.spine import origin
@@ -286,7 +286,7 @@ class CallBudget:
             if limit >= breach.spent + breach.needed:
                 await self._bus.emit(e.BudgetRaised(scope=breach.scope, unit=breach.unit, limit=limit))
                 return
-            least = amount(breach.spent + breach.needed, breach.unit)
+            least = at_least(breach.spent + breach.needed, breach.unit)
             await self._bus.emit(
                 e.NoticeRaised(level="info", text=f"The next call needs at least {least} in all.")
             )

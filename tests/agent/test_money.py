@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from alita_tui import events as e
-from alita_tui.agent.budget import Amount, Budget, Cap, Ledger
+from alita_tui.agent.budget import Amount, Breach, Budget, Cap, Ledger, at_least
 from alita_tui.agent.questions import Questions
 from alita_tui.events import Usage
 from alita_tui.llm.factory import ModelSpec, open_model
@@ -32,6 +32,35 @@ def wordy(tokens: int) -> ModelRequest:
     return ModelRequest(
         role="orchestrator", system="s", messages=(Message(role="user", text="go"),), max_tokens=tokens
     )
+
+
+@pytest.mark.parametrize(
+    ("needed", "spent", "limit", "said"),
+    [
+        (0.1312, 0.0, 0.13, "could take $0.14; $0.00 of $0.13 "),
+        (0.128, 0.0021, 0.13, "could take $0.13; $0.01 of $0.13 "),
+        (0.13, 0.5, 0.6, "could take $0.13; $0.50 of $0.60 "),
+        (0.29, 0.01, 0.2996, "could take $0.29; $0.01 of $0.29 "),
+    ],
+)
+def test_a_refused_call_does_not_look_as_if_it_would_fit(
+    needed: float, spent: float, limit: float, said: str
+) -> None:
+    assert said in str(Breach("session", "usd", needed, spent, limit))
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (0.1312, "usd", "$0.14"),
+        (0.13, "usd", "$0.13"),
+        (0.07 * 3, "usd", "$0.21"),
+        (1200.5, "tokens", "1,201 tokens"),
+    ],
+)
+def test_what_is_needed_at_least_is_enough(value: float, unit: e.BudgetUnit, said: str) -> None:
+    """`The next call needs at least $0.13 in all.`: whoever then allowed 0.13 was asked again."""
+    assert at_least(value, unit) == said
 
 
 # --- prices that are not known ------------------------------------------------------------

@@ -313,8 +313,7 @@ async def test_a_rejection_in_one_session_shapes_the_build_in_another(tmp_path: 
 
 async def test_a_tool_that_keeps_failing_is_demoted_and_offered_for_repair(tmp_path: Path) -> None:
     failed = [
-        RunReport(status="error", exit_code=1, error=f"KeyError: {n}", exception="KeyError")
-        for n in range(3)
+        RunReport(status="error", exit_code=1, error=f"KeyError: {n}", exception="KeyError") for n in range(3)
     ]
     runs = [say("run_tool", name="double_it", arguments={"x": n}) for n in range(3)]
     repair = say("build_tool", "repair it", name="double_it", goal="Double any number, also a big one.")

@@ -147,7 +147,9 @@ def test_a_tool_that_fails_leaves_no_control_characters_on_the_terminal(home: Pa
     given.write_text('{"why": "bad"}\n' * 3)
     done = alita(home, "map", "always_fails", "--input", str(given), "--output", str(out))
     assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr
-    assert all("RuntimeError" in json.loads(line)["reason"] for line in (out / FAILED).read_text().splitlines())
+    assert all(
+        "RuntimeError" in json.loads(line)["reason"] for line in (out / FAILED).read_text().splitlines()
+    )
 
 
 @pytest.mark.walk

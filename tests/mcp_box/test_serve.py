@@ -41,7 +41,9 @@ async def test_a_client_calls_tools_and_everything_is_on_record(tmp_path: Path, 
         assert split.structured_content == {"result": ["a", "b"]} and texts(split) == '["a","b"]'
 
         failed = await one.call_tool("always_fails", {"why": "no such row"})
-        assert failed.is_error and "RuntimeError: no such row" in texts(failed) and "\x1b" not in texts(failed)
+        assert (
+            failed.is_error and "RuntimeError: no such row" in texts(failed) and "\x1b" not in texts(failed)
+        )
         lied = await one.call_tool("says_otherwise", {})
         assert lied.is_error and "not what the tool promises" in texts(lied) and '"seven"' in texts(lied)
         for wrong in ({"a": 1}, {"a": 1, "b": "x"}, {"a": 1, "b": 2, "c": 3}, {"a": None, "b": 1}):

@@ -49,6 +49,11 @@ def _notes(row: TraceRow) -> bool:
     return row.kind == "memory" and bool(row.meta)
 
 
+def _given(row: TraceRow) -> bool:
+    """Return True if a row is a file that the person gave."""
+    return row.kind == "file" and row.meta == "given"
+
+
 class Section:
     """A task with its steps and its answer."""
 
@@ -175,7 +180,7 @@ class Deck:
         return self.level == "answer" or (self.level == "steps" and section.answered >= 0)
 
     def hidden(self, card: Card) -> bool:
-        """Return True if a card is folded away; never if it waits for the person or holds the person's words."""
+        """Return True if a card is folded away; never if it waits for the person or holds what the person gave."""
         section = card.section
         if self._superseded(card):
             return True
@@ -185,7 +190,7 @@ class Deck:
             return not content or (section.answered < 0 and not self.folded(section))
         if section is None or card.kind not in _FOLDED or not self.folded(section):
             return False
-        if card.kind == "build" and self._waits(card):
+        if (card.kind == "build" and self._waits(card)) or _given(self.rows[card.rows[0]]):
             return False
         # What a task noted for later comes after its answer and folds with its steps.
         return section.answered < 0 or card.rows[-1] < section.answered or _notes(self.rows[card.rows[0]])

@@ -279,6 +279,37 @@ def test_what_was_noted_for_later_folds_with_the_steps_and_opens_with_them() -> 
     assert sum(not fresh.hidden(card) and card.kind == "note" for card in fresh.cards) == 4
 
 
+@pytest.mark.parametrize("level", get_args(Level))
+def test_a_file_that_the_person_gives_stays_in_sight_at_every_level(level: Level) -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    deck = Deck()
+    deck.level = level
+
+    def shown(name: str) -> int:
+        deck.show(fold_all(tape.envelopes).trace)
+        cards = range(len(deck.cards))
+        lines = [text_of(one.line) for at in cards for one in draw(deck, at, 100, lambda _id: None)]
+        return sum(f"File {name}: text/csv" in line for line in lines)
+
+    def give(name: str) -> None:
+        file = e.Artefact(handle=f"art_{name}", digest="a" * 64, name=name, media_type="text/csv", size=4)
+        tape.add(e.ArtefactAdded(artefact=file, origin="person"))
+
+    give("first.csv")
+    tape.add(e.TaskSubmitted(task_id="t1", text="chart @first.csv"))
+    tape.turn("find_tool", {"query": "chart"}, "I look first.")
+    assert shown("first.csv")
+    give("steered.csv")
+    tape.add(e.Steered(text="and @steered.csv"))
+    give("queued.csv")
+    tape.add(e.TaskQueued(queue_id="q", text="then @queued.csv"))
+    assert shown("first.csv") and shown("steered.csv") and shown("queued.csv")
+    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="The chart is there."))
+    tape.add(e.TaskSubmitted(task_id="t2", text="then @queued.csv"))
+    assert all(shown(name) == 1 for name in ("first.csv", "steered.csv", "queued.csv"))
+
+
 def test_a_build_that_was_put_off_waits_on_and_says_that_the_task_continues() -> None:
     view = fold_all(streams.waiting())
     deck = Deck()

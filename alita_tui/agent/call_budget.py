@@ -200,7 +200,10 @@ class CallBudget:
 
     async def _record_spending(self, spent: e.BudgetSpent) -> None:
         call = Amount(spent.assumed_usd if spent.cost_usd is None else spent.cost_usd, spent.tokens)
-        day = await self._write(lambda book: book.settle(spent.call_id, *call)) or DaySpend()
+        day = (
+            await self._write(lambda book: book.settle(spent.call_id, *call, estimated=spent.estimated))
+            or DaySpend()
+        )
         async with self._settling:
             ledger = self._ledger
             self._catch_up()

@@ -29,6 +29,10 @@ class _Day(Value, frozen=True):
     tokens: int
     reserved: dict[str, tuple[float, int]]
     last: tuple[str, float, int]
+    estimated: int = 0
+    """Those of the tokens that are estimated; rows of before this was recorded do not have it."""
+    last_estimated: int = 0
+    """Those of the last call."""
 
 
 class SpendBook:
@@ -80,7 +84,7 @@ class SpendBook:
             self._table.put(doc_id, {**row, "reserved": {**row["reserved"], call_id: [usd, tokens]}})
             return True
 
-    def settle(self, call_id: str, usd: float, tokens: int) -> DaySpend:
+    def settle(self, call_id: str, usd: float, tokens: int, *, estimated: bool = False) -> DaySpend:
         """Settle a call once, on the day that it was reserved on.
 
         A process that dies between this and the session's own record settles its last call again.
@@ -90,15 +94,21 @@ class SpendBook:
             open_calls = {
                 reserved_id: cost for reserved_id, cost in row["reserved"].items() if reserved_id != call_id
             }
-            _, last_usd, last_tokens = row["last"] if row["last"][0] == call_id else NOTHING
+            again = row["last"][0] == call_id
+            _, last_usd, last_tokens = row["last"] if again else NOTHING
+            last_estimated = row.get("last_estimated", 0) if again else 0
+            of_them = tokens if estimated else 0
             settled = {
                 **row,
                 "usd": row["usd"] - last_usd + usd,
                 "tokens": row["tokens"] - last_tokens + tokens,
                 "reserved": open_calls,
                 "last": [call_id, usd, tokens],
+                "estimated": row.get("estimated", 0) - last_estimated + of_them,
+                "last_estimated": of_them,
             }
-            if (usd, tokens, open_calls) != (last_usd, last_tokens, row["reserved"]):
+            before = (last_usd, last_tokens, last_estimated, row["reserved"])
+            if (usd, tokens, of_them, open_calls) != before:
                 self._table.put(doc_id, settled)
             return self._sum(row["day"])
 
@@ -145,10 +155,12 @@ class SpendBook:
                 self._table.put(doc_id, {**row, "reserved": open_calls})
 
     def _sum(self, day: str) -> DaySpend:
-        usd, tokens = 0.0, 0
+        usd, tokens, estimated = 0.0, 0, 0
         for _, row in self._rows():
             if row["day"] == day:
                 reserved = list(row["reserved"].values())
                 usd += row["usd"] + sum(cost[0] for cost in reserved)
-                tokens += row["tokens"] + sum(cost[1] for cost in reserved)
-        return DaySpend(usd=usd, tokens=tokens)
+                reserved_tokens = sum(cost[1] for cost in reserved)
+                tokens += row["tokens"] + reserved_tokens
+                estimated += row.get("estimated", 0) + reserved_tokens
+        return DaySpend(usd=usd, tokens=tokens, estimated_tokens=estimated)

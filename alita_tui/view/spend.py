@@ -8,13 +8,14 @@ from alita_tui.spine.text import counted
 from alita_tui.state.spend import Share, Spend
 
 if TYPE_CHECKING:
+    from alita_tui.spine.ports.models import DaySpend
     from alita_tui.view.agents import AgentUsage
     from alita_tui.view.compare import Side
 
 ESTIMATED = "~ is estimated, on the high side: the provider reported no counts."
 
 
-def tokens_of(part: Spend | Share | AgentUsage | Side) -> str:
+def tokens_of(part: Spend | Share | AgentUsage | Side | DaySpend) -> str:
     """Return the tokens that were settled; with a mark if some of them are estimated."""
     tokens = settled_tokens(part) if isinstance(part, Spend) else part.tokens
     return f"{'~' if part.estimated_tokens else ''}{tokens:,}"

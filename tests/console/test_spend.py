@@ -177,10 +177,15 @@ def test_the_status_line_has_the_figure_of_the_screen() -> None:
     assert tokens_of(fold_all(tape.envelopes).spend) == "~9,400"
 
 
-def test_the_days_say_that_they_do_not_tell_what_is_estimated() -> None:
+def test_the_days_mark_their_estimated_tokens_as_the_other_tables_do() -> None:
     view = view_of(task(1), 1, ("m1", 0.25))
-    days = {"2026-11-20": DaySpend(usd=0.2, tokens=9_400)}
+    days = {
+        "2026-11-19": DaySpend(usd=0.2, tokens=1_200),
+        "2026-11-20": DaySpend(usd=0.2, tokens=9_400, estimated_tokens=400),
+    }
     lines = [row.text for row in rows(view, days, "", 100)]
-    assert any("9,400 tokens" in line for line in lines)
-    assert lines[-1] == "The days do not record which of their tokens are estimated."
-    assert not any("estimated" in row.text for row in rows(view, {}, "", 100))
+    assert any("  ~9,400 tokens" in line for line in lines)
+    assert any("  1,200 tokens" in line for line in lines)
+    assert lines[-1].startswith("~ is estimated")
+    exact = [row.text for row in rows(view, {"2026-11-19": days["2026-11-19"]}, "", 100)]
+    assert not any("~" in line for line in exact)

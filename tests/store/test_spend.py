@@ -22,7 +22,7 @@ def book(folder: Path, session: str = "one", day: date = DAY) -> SpendBook:
 def test_what_is_reserved_counts_until_it_is_settled(tmp_path: Path) -> None:
     mine = book(tmp_path)
     assert mine.reserve("a", 0.5, 100, limit_usd=1.0, limit_tokens=None)
-    assert mine.today() == DaySpend(usd=0.5, tokens=100)
+    assert mine.today() == DaySpend(usd=0.5, tokens=100, estimated_tokens=100)
     assert mine.settle("a", 0.2, 60) == DaySpend(usd=0.2, tokens=60)
     assert mine.settle("never reserved", 0.1, 10) == DaySpend(usd=0.2 + 0.1, tokens=70)
 
@@ -34,7 +34,7 @@ def test_sessions_share_the_day_and_its_cap(tmp_path: Path) -> None:
     assert not yours.reserve("b", 0.1, 991, limit_usd=1.0, limit_tokens=1000)
     mine.settle("a", 0.1, 10)
     assert yours.reserve("b", 0.5, 10, limit_usd=1.0, limit_tokens=1000)
-    assert mine.today() == yours.today() == DaySpend(usd=0.6, tokens=20)
+    assert mine.today() == yours.today() == DaySpend(usd=0.6, tokens=20, estimated_tokens=10)
 
 
 def test_a_new_day_begins_at_nothing_and_a_late_call_counts_on_its_own(tmp_path: Path) -> None:
@@ -84,6 +84,8 @@ def test_anyone_can_read_it(tmp_path: Path) -> None:
             "tokens": 60,
             "reserved": {},
             "last": ["a", 0.2, 60],
+            "estimated": 0,
+            "last_estimated": 0,
         }
     ]
 
@@ -99,13 +101,33 @@ def test_a_call_that_is_settled_again_counts_once(tmp_path: Path) -> None:
     assert again.settle("b", 0.1, 1) == DaySpend(usd=0.5 + 0.6 + 0.1, tokens=61)
 
 
+def test_a_day_tells_how_many_of_its_tokens_are_estimated(tmp_path: Path) -> None:
+    mine = book(tmp_path)
+    mine.settle("a", 0.1, 50)
+    assert mine.settle("b", 0.1, 30, estimated=True) == DaySpend(usd=0.2, tokens=80, estimated_tokens=30)
+    assert mine.settle("b", 0.1, 20) == DaySpend(usd=0.2, tokens=70), "the provider's counts came after all"
+    mine.settle("c", 0.1, 7, estimated=True)
+    mine.close()
+    assert book(tmp_path).days()["2026-11-21"].estimated_tokens == 7
+
+
+def test_a_day_of_before_estimates_were_recorded_is_read_and_added_to(tmp_path: Path) -> None:
+    mine = book(tmp_path)
+    mine.settle("a", 0.1, 50)
+    mine.close()
+    with TinyDB(tmp_path / "spend.json") as plain:
+        plain.table("days").update(lambda row: [row.pop(key) for key in ("estimated", "last_estimated")])
+    again = book(tmp_path)
+    assert again.settle("b", 0.1, 30, estimated=True) == DaySpend(usd=0.2, tokens=80, estimated_tokens=30)
+
+
 def test_what_a_dead_process_set_aside_and_never_told_is_let_go(tmp_path: Path) -> None:
     book(tmp_path).reserve("a", 0.6, 10, limit_usd=1.0, limit_tokens=None)
     other = book(tmp_path, "two")
     assert not other.reserve("c", 0.5, 1, limit_usd=1.0, limit_tokens=None), "another session's stays"
     again = book(tmp_path)
     assert again.reserve("b", 0.9, 1, limit_usd=1.0, limit_tokens=None)
-    assert again.today() == DaySpend(usd=0.9, tokens=1)
+    assert again.today() == DaySpend(usd=0.9, tokens=1, estimated_tokens=1)
 
 
 def test_one_open_book_serves_many_sessions_and_each_keeps_to_its_own(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from alita_tui.view.statistics import dollars
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
 
-_DAYS = "The days do not record which of their tokens are estimated."
+_DAYS = "~ is estimated, on the high side, or still reserved by a call."
 
 
 class SpendScreen(Dialog[None]):
@@ -129,11 +129,10 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
         sheet_rows += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
     sheet_rows += [*heading("Saved"), *_saved(view), BLANK]
     if days:
-        sheet_rows += [
-            *heading("Days", "all sessions"),
-            *_days(list(days.items())[-14:], width),
-            Row(((_DAYS, "muted"),), (("  ", ""),)),
-        ]
+        shown = list(days.items())[-14:]
+        sheet_rows += [*heading("Days", "all sessions"), *_days(shown, width)]
+        if any(spent.estimated_tokens for _day, spent in shown):
+            sheet_rows.append(Row(((_DAYS, "muted"),), (("  ", ""),)))
     return sheet_rows
 
 
@@ -235,7 +234,7 @@ def _days(days: Sequence[tuple[str, DaySpend]], width: int) -> list[Row]:
             (full, "name"),
             (track, "line"),
             (f" ${spent.usd:.2f}", "strong"),
-            (f"  {spent.tokens:,} tokens", "muted"),
+            (f"  {tokens_of(spent)} tokens", "muted"),
         )
         rows.append(Row(body, ((f"  {day}  ", "muted"),)))
     return rows

@@ -206,6 +206,8 @@ class DaySpend(Value, frozen=True):
 
     usd: float = 0.0
     tokens: int = 0
+    estimated_tokens: int = 0
+    """Those of them that are estimated, because the provider reported none, or only reserved."""
 
 
 class DayBook(Protocol):
@@ -222,8 +224,8 @@ class DayBook(Protocol):
         Raise StoreError.
         """
 
-    def settle(self, call_id: str, usd: float, tokens: int) -> DaySpend:
-        """Replace a reservation by what the call took. Raise StoreError."""
+    def settle(self, call_id: str, usd: float, tokens: int, *, estimated: bool = False) -> DaySpend:
+        """Replace a reservation by what the call took; `estimated` if the tokens are. Raise StoreError."""
 
 
 class Asker(Protocol):

@@ -504,7 +504,7 @@ async def test_narrow_shows_one_part_at_a_time_and_the_verdict_always() -> None:
             )
             await pilot.press("right_square_bracket")
             await settled(pilot)
-        assert seen == ["AT", "code", "WHY", "SELF-TESTS", "SANDBOX"]
+        assert seen == ["the", "code", "WHY", "SELF-TESTS", "SANDBOX"], "the internet: the first answer leads"
         await pilot.resize_terminal(140, 40)
         await settled(pilot)
         assert evidence.display

@@ -67,10 +67,10 @@ OF_THE_GOOD: dict[str, tuple[str, ...]] = {
 }
 
 
-async def screenful(name: str) -> tuple[str, str]:
+async def screenful(name: str, size: tuple[int, int] = SIZE) -> tuple[str, str]:
     """The review's side of the first screenful: as it is, and without the places where lines were wrapped."""
     app = Host(ten_builds.waiting(name))
-    async with app.run_test(size=SIZE) as pilot:
+    async with app.run_test(size=size) as pilot:
         code = app.review.query_one(CodeView)
         await until(
             pilot, lambda: "  changes " in painted(app) and bool(code.size.height) and not code._target
@@ -112,3 +112,13 @@ async def test_each_answers_the_five_questions_in_order_with_figures_and_in_plai
     assert not PUZZLES.search(touched), touched
     assert "…" not in touched, "what it may touch is never cut"
     assert len(re.findall(r"(?m)^ *\d+ [│+ ]", shown)) >= 6, "and there is code"
+
+
+@pytest.mark.parametrize("name", [*ten_builds.GOOD, *ten_builds.BAD])
+async def test_a_small_terminal_shows_the_five_answers_and_four_lines_of_code(name: str) -> None:
+    shown, flat = await screenful(name, (80, 24))
+    places = [shown.index(f"  {label} ") for label in LABELS]
+    assert places == sorted(places), shown
+    assert re.search(r"own tests \d+( of |/)\d+", flat)
+    assert "…" not in flat[flat.index("may touch") : flat.index(" does ")]
+    assert len(re.findall(r"(?m)^ *(\d+|↪)( [│+ ]|$)", shown)) >= 4, shown

@@ -362,11 +362,13 @@ class Evidence(Sheet):
 
     @property
     def lead(self) -> int:
-        """Number of screen lines of the first part, which should be fully visible; 0 until it is laid out."""
+        """Number of screen lines of the first part, which should be fully visible; 0 until it is laid out.
+
+        The blank line below it is not counted.
+        """
         starts = sorted(self._starts.values())[1:2]
-        return next(
-            (line for line, row in enumerate(self._owner) if starts and row >= starts[0]), len(self._owner)
-        )
+        after = starts[0] - 1 if starts else len(self.rows)
+        return next((line for line, row in enumerate(self._owner) if row >= after), len(self._owner))
 
     def go_to(self, part: Part) -> None:
         """Scroll to a part."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Literal
 
@@ -18,9 +19,9 @@ _MOST, _MOST_FULL, _LABEL = 4, 2, 13
 _MOST_TOUCHED, _CLAIM = 6, 150
 """Lines of what it may touch at most; characters of the author's claim."""
 
-Brief = Literal[0, 1, 2]
-"""How much is shortened: little; the author's claim to one line; what is unusual, too."""
-LEVELS: tuple[Brief, ...] = (1, 2)
+Brief = Literal[0, 1, 2, 3]
+"""How much is shortened: little; the author's claim to one line; what is unusual, too; the heading and figures, too."""
+LEVELS: tuple[Brief, ...] = (1, 2, 3)
 """From little to much."""
 
 
@@ -32,7 +33,7 @@ def glance(
     What is shortened is listed whole in `evidence`, below.
     """
     answers = five_answers(build, attempt, withheld)
-    rows = heading("At a glance", needed(answers.unusual, brief=brief > 0))
+    rows = heading("At a glance", needed(answers.unusual, brief=brief > 0)) if brief < 3 else []
     rows += _touches(answers.touches)
     rows.append(_answer("does", reveal(flat(answers.does)), "strong"))
     claim = at_words(f"Its author says: {reveal(flat(answers.claim))}", _CLAIM)
@@ -41,7 +42,8 @@ def glance(
     if attempt.draft.language != "python":
         written_in = f"{title_of(attempt.draft.language)}{answers.why_language}"
         rows.append(_short("written in", reveal(flat(written_in))))
-    rows.append(fact("how sure", answers.how_sure, width=_LABEL))
+    sure = _figures_in_short(answers.how_sure) if brief == 3 else answers.how_sure
+    rows.append(fact("how sure", sure, width=_LABEL))
     rows += _unusual(answers.unusual, brief=brief)
     gains = any(risk.name == "gains" for risk in answers.unusual[: _MOST - 1])
     sentences = answers.changes[:1] if brief and gains else answers.changes
@@ -68,7 +70,7 @@ def _unusual(found_risks: Sequence[Risk], *, brief: Brief) -> list[Row]:
         text = "nothing" if brief else "nothing: all checks passed, no permissions needed"
         return [_answer("unusual", text, "good")]
     shown = _MOST if len(found_risks) <= _MOST else _MOST - 1
-    clip = 1 if len(found_risks) > _MOST_FULL else (0, 4, 2)[brief]
+    clip = 1 if len(found_risks) > _MOST_FULL else (0, 4, 2, 2)[brief]
     rows = [
         risk_row(found_risk, clip=clip, label="" if number else "unusual")
         for number, found_risk in enumerate(found_risks[:shown])
@@ -76,8 +78,12 @@ def _unusual(found_risks: Sequence[Risk], *, brief: Brief) -> list[Row]:
     if more := found_risks[shown:]:
         names = ", ".join(dict.fromkeys(risk.name for risk in more))
         body = ((f"{len(more)} more below: ", "bad"), (names, "strong"))
-        rows.append(Row(body, ((f"  {'':<{_LABEL - 2}} ", ""), ("▲ ", "bad")), clip=(0, 2, 1)[brief]))
+        rows.append(Row(body, ((f"  {'':<{_LABEL - 2}} ", ""), ("▲ ", "bad")), clip=(0, 2, 1, 1)[brief]))
     return rows
+
+
+def _figures_in_short(pieces: Sequence[Words]) -> tuple[Words, ...]:
+    return tuple((re.sub(r"(\d+) of (\d+)", r"\1/\2", text), tone) for text, tone in pieces)
 
 
 def _answer(label: str, text: str, style: str) -> Row:

@@ -241,7 +241,10 @@ class BuildPanes(Container):
                 if evidence.lead > room:
                     evidence.brief = level
                     self._fill_evidence()
-            evidence.styles.height = min(evidence.lead, height - _LEAST_STRIP_LINES if single else room)
+            if evidence.lead > room:
+                evidence.styles.height = min(evidence.lead, height - _LEAST_STRIP_LINES if single else room)
+            else:
+                evidence.styles.height = min(evidence.lead + 1, room)  # with the blank line, if there is room
         self.call_after_refresh(self._settle)
 
     def _settle(self, attempts: int = 10) -> None:

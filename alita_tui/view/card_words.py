@@ -161,9 +161,7 @@ def section_summary(deck: Deck, section: Section) -> tuple[str, list[str], str]:
     phrases = []
     for action, count in section.tally.items():
         if action == "build_tool":
-            names = [deck.rows[deck.cards[index].rows[0]] for index in section.builds]
-            titles = dict.fromkeys(row.title.partition(": ")[2] or row.title for row in names)
-            phrases.append(f"built {', '.join(titles)}" if len(titles) <= 3 else f"built {len(titles)} tools")
+            phrases += _built(deck, section)
         else:
             singular, plural = _DID.get(action, (action, f"{action} {{}} times"))
             phrases.append(singular if count == 1 else plural.format(count))
@@ -175,6 +173,22 @@ def section_summary(deck: Deck, section: Section) -> tuple[str, list[str], str]:
         phrases,
         duration(deck.rows[section.task].at, ended),
     )
+
+
+def _built(deck: Deck, section: Section) -> list[str]:
+    """Return which tools a task built, and which it tried to; a request that came to no build has no name."""
+    tools: dict[str, bool] = {}
+    for index in section.builds:
+        card = deck.cards[index]
+        first, last = deck.rows[card.rows[0]], deck.rows[card.rows[-1]]
+        name = first.title.partition(": ")[2] or first.title
+        tools[name] = tools.get(name, False) or not last.title.startswith("Build failed")
+    phrases = [] if tools else ["asked for a tool"]
+    for verb, wanted in (("built", True), ("tried to build", False)):
+        names = [name for name, built in tools.items() if built == wanted]
+        if names:
+            phrases.append(f"{verb} {', '.join(names) if len(names) <= 3 else f'{len(names)} tools'}")
+    return phrases
 
 
 def evidence(deck: Deck, section: Section) -> str:

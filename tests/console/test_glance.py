@@ -52,7 +52,7 @@ async def test_a_calm_build_answers_everything_in_one_screenful() -> None:
         await pilot.pause()
         screen = painted(app)
     for said in (
-        "one key approves",
+        "approving takes one key",
         "may touch",
         "does",
         "how sure",

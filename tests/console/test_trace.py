@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import pytest
@@ -24,7 +25,7 @@ from alita_tui.console.widgets.styled_text import spread, text_of, width_of, wra
 from alita_tui.events import MemoryItem
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.rows import Rows
-from alita_tui.view.card_words import build_marks
+from alita_tui.view.card_words import build_marks, section_summary
 from alita_tui.view.cards import Deck, Level
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import Live, RowKind, SessionView, Tone, TraceRow
@@ -189,8 +190,10 @@ async def test_a_card_opens_into_its_rows_and_a_row_into_its_text_and_closes_aga
         assert 'results.append({"address": address, "valid": False' in code
         await pilot.press("space")
         await pilot.pause()
-        # the edge of a waiting card gives way to the selection, which is on another row now
-        assert [line.replace("▌", " ") for line in lines(trace)] == opened
+        at = next(number for number, line in enumerate(opened) if "is ready" in line)
+        assert opened[at + 1].startswith("▌"), "the cursor takes the place of the bar in its first line alone"
+        opened[at] = opened[at].replace(" ◈", "▌◈", 1)
+        assert lines(trace) == opened
         trace.inner = -1
         await pilot.press("enter")
         await pilot.pause()
@@ -308,6 +311,29 @@ def test_a_file_that_the_person_gives_stays_in_sight_at_every_level(level: Level
     tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="The chart is there."))
     tape.add(e.TaskSubmitted(task_id="t2", text="then @queued.csv"))
     assert all(shown(name) == 1 for name in ("first.csv", "steered.csv", "queued.csv"))
+
+
+def test_the_line_of_folded_steps_tells_what_was_built_and_what_was_only_tried() -> None:
+    def asked() -> tuple[streams.Tape, str]:
+        tape = streams.Tape()
+        streams.opened(tape)
+        tape.add(e.TaskSubmitted(task_id="t1", text="roll dice"))
+        return tape, tape.turn("build_tool", {"name": "roll_dice", "goal": "roll"}, "I have it built.")
+
+    def told(tape: streams.Tape) -> list[str]:
+        deck = Deck()
+        deck.show(fold_all(tape.envelopes).trace)
+        return next(section_summary(deck, card.section)[1] for card in deck.cards if card.section)
+
+    tape, _ = asked()
+    tape.add(e.TaskFinished(task_id="t1", outcome="sandbox", reason="Podman's service does not start."))
+    assert told(tape) == ["asked for a tool"]
+    tape, action = asked()
+    tape.add(e.BuildStarted(build_id="b", action_id=action, name="roll_dice", version=1, goal="roll"))
+    assert told(tape) == ["built roll_dice"]
+    tape.add(e.BuildFailed(build_id="b", reason="it was interrupted"))
+    tape.add(e.TaskFinished(task_id="t1", outcome="interrupted", reason="stopped by you"))
+    assert told(tape) == ["tried to build roll_dice"]
 
 
 def test_a_build_that_was_put_off_waits_on_and_says_that_the_task_continues() -> None:
@@ -827,3 +853,39 @@ async def test_on_a_wide_screen_the_trace_keeps_44_columns_beside_answers_and_co
         await until(pilot, lambda: trace.region.right <= 44)
         review = app.screen.query_one("#review").region
         assert trace.region.right <= review.x <= 45 and review.right == 200
+
+
+def _doubled(lines: list[str]) -> list[int]:
+    """Return where two blank lines follow each other."""
+    return [at for at in range(1, len(lines)) if not lines[at - 1].strip() and not lines[at].strip()]
+
+
+@pytest.mark.parametrize("level", get_args(Level))
+@pytest.mark.parametrize("stream", [streams.waiting, goldens.walkthrough])
+def test_one_blank_line_parts_cards_and_what_is_opened_is_parted_from_what_follows(
+    stream: Callable[[], list[Any]], level: Level
+) -> None:
+    envelopes = stream()
+    layout, length = Layout(), 0
+    layout.detail(level)
+    layout.fit(100)
+
+    def lines(at: int) -> list[str]:
+        return [text_of(one.line) for one in layout.lines(at)]
+
+    for length in range(1, len(envelopes) + 1):
+        view = fold_all(envelopes[:length])
+        layout.show(view.trace, view.builds)
+        fresh = Layout()
+        fresh.detail(level)
+        fresh.fit(100)
+        fresh.show(view.trace, view.builds)
+        drawn = [line for at in range(len(layout.cards)) for line in lines(at)]
+        assert drawn == [text_of(one.line) for at in range(len(fresh.cards)) for one in fresh.lines(at)]
+        assert not _doubled(drawn)
+    for card in [card for card in layout.cards if card.kind in ("step", "build", "thought", "plan")]:
+        if not layout.deck.hidden(card) and not layout.deck.opened(card):
+            layout.toggle(card.at)
+        assert layout.deck.hidden(card) or lines(card.at)[-1] == ""
+    whole = [layout.line(at) for at in range(layout.place(len(layout.cards) - 1)[1])]
+    assert not _doubled([text_of(drawn.line) for _card, drawn in whole])

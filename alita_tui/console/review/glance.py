@@ -96,7 +96,7 @@ def needed(found_risks: Collection[Risk], *, brief: bool = False) -> str:
     if not names and brief:
         return "no risk to accept"
     if not names:
-        return "no risk to accept; one key approves, twice if code is unread"
+        return "approving takes one key, two if code is unread"
     return f"approving takes {counted(len(names), 'risk')} accepted by name"
 
 

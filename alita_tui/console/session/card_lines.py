@@ -34,13 +34,16 @@ from alita_tui.view.card_words import (
     section_summary,
     step_line,
 )
-from alita_tui.view.cards import Card, Deck
+from alita_tui.view.cards import Card, CardKind, Deck
 from alita_tui.view.lanes import lane_of
 from alita_tui.view.model import TraceRow
 
 BuildOf = Callable[[str], BuildState | None]
 """Returns a build by its id."""
 
+NEAR = 64
+"""Cards looked back at for one that is shown, to tell whether a blank line is above; folded ones may be many."""
+_BLANK = Drawn(-1, ())
 PAPERS = {"band": "on surface", "waiting": "on panel", "chip": "foreground on panel"}
 """Papers used here, for `theme_styles`."""
 _LEAST = 8
@@ -67,8 +70,27 @@ def draw(deck: Deck, index: int, width: int, build_of: BuildOf, review: str = ""
     if deck.hidden(card):
         return []
     lines = _drawn(deck, index, width, build_of, review)
+    if lines[:1] == [_BLANK] and _below_blank(deck, index, build_of):
+        lines = lines[1:]
     lane = next(filter(None, (lane_of(deck.rows[row]) for row in card.rows)), "")
     return _marked(lines, lane) if lane else lines
+
+
+def _below_blank(deck: Deck, index: int, build_of: BuildOf) -> bool:
+    """Return True if nothing is above a card, or a blank line."""
+    for card in reversed(deck.cards[max(index - NEAR, 0) : index]):
+        if not deck.hidden(card):
+            return _ends_blank(deck, card, build_of)
+    return index == 0
+
+
+def _ends_blank(deck: Deck, card: Card, build_of: BuildOf) -> bool:
+    """Return True if the last line of a card is blank: what is opened is parted from what follows."""
+    if card.kind in ("task", "steps", "answer"):
+        return True
+    build = build_of(card.build) if card.kind == "build" else None
+    waits = build is not None and build.status == "pending"
+    return waits or (deck.opened(card) and card.kind not in ("said", "question"))
 
 
 def _marked(lines: list[Drawn], lane: str) -> list[Drawn]:
@@ -86,12 +108,12 @@ def _drawn(deck: Deck, index: int, width: int, build_of: BuildOf, review: str) -
     card = deck.cards[index]
     width -= 1  # a blank at the right edge, as at the left
     if card.kind == "steps":
-        return [*_header(deck, card, min(width, CARD)), Drawn(-1, ())]
+        return [*_header(deck, card, min(width, CARD)), _BLANK]
     row = deck.rows[card.rows[0]]
     opened = deck.opened(card)
     match card.kind:
         case "task" | "said":
-            return _task(deck, index, row, width, opened)
+            return _task(card.kind, row, width, opened)
         case "answer":
             return _answer(deck, card, row, width, opened)
         case "question":
@@ -102,12 +124,17 @@ def _drawn(deck: Deck, index: int, width: int, build_of: BuildOf, review: str) -
         case "build":
             build = build_of(card.build)
             if build is not None:
-                return build_lines(deck, card, build, width, opened, review)
-            return _step(deck, card, min(width, CARD), opened)
+                return _parted(build_lines(deck, card, build, width, opened, review), opened)
+            return _parted(_step(deck, card, min(width, CARD), opened), opened)
         case "step":
-            return _step(deck, card, min(width, CARD), opened)
+            return _parted(_step(deck, card, min(width, CARD), opened), opened)
         case _:
-            return _note(row, min(width, CARD), opened)
+            return _parted(_note(row, min(width, CARD), opened), opened)
+
+
+def _parted(lines: list[Drawn], opened: bool) -> list[Drawn]:
+    """Return the lines of a card with a blank line below it if it is opened."""
+    return [*lines, _BLANK] if opened and lines[-1] != _BLANK else lines
 
 
 def height(deck: Deck, index: int, width: int, build_of: BuildOf, review: str = "") -> int:
@@ -125,22 +152,17 @@ def height(deck: Deck, index: int, width: int, build_of: BuildOf, review: str = 
 # --- tasks and answers --------------------------------------------------------------------
 
 
-def _task(deck: Deck, index: int, row: TraceRow, width: int, opened: bool) -> list[Drawn]:
+def _task(kind: CardKind, row: TraceRow, width: int, opened: bool) -> list[Drawn]:
     """Return what the person said, on a band; a task with a blank line around it."""
     at = row.at.astimezone().strftime("%H:%M") if not row.meta else row.meta
     lines = _read(row, "task", width, 10**9 if opened else _SHOWN["task"], meta=at)
     band = [Drawn(-1, line, "band") for line in lines]
-    if deck.cards[index].kind == "said":
+    if kind == "said":
         return band
-    return [*_before_task(deck, index), *band, Drawn(-1, ())]
+    return [_BLANK, *band, _BLANK]
 
 
-def _before_task(deck: Deck, index: int) -> list[Drawn]:
-    """Return the blank line above a task; after an answer there is one already."""
-    return [Drawn(-1, ())] if index > 0 and deck.cards[index - 1].kind != "answer" else []
-
-
-def sent(deck: Deck, row: TraceRow, files: Sequence[str], width: int) -> list[Drawn]:
+def sent(deck: Deck, row: TraceRow, files: Sequence[str], width: int, build_of: BuildOf) -> list[Drawn]:
     """Return a task that was sent but not begun, as the cards that will take its place.
 
     The time of the task differs, and what is known of its files only once they are recorded.
@@ -150,8 +172,8 @@ def sent(deck: Deck, row: TraceRow, files: Sequence[str], width: int) -> list[Dr
     for name in files:
         file = replace(row, kind="file", title=one_line(f"File {name}"), meta=one_line(_SENT.strip()))
         above += _note(file, min(width - 1, CARD), opened=False)
-    before = [Drawn(-1, ())] if files else _before_task(deck, len(deck.cards))
-    return [*above, *before, *(Drawn(-1, line, "band") for line in lines), Drawn(-1, ())]
+    before = [] if not files and _below_blank(deck, len(deck.cards), build_of) else [_BLANK]
+    return [*above, *before, *(Drawn(-1, line, "band") for line in lines), _BLANK]
 
 
 def _read(row: TraceRow, style: str, width: int, most: int, meta: str | None = None) -> list[Line]:
@@ -197,8 +219,8 @@ def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> 
     section = card.section
     before: list[Drawn] = []
     if section is not None and not deck.folded(section) and section.cards[0] != card.at:
-        before = [Drawn(-1, ())]
-    after = [Drawn(-1, ())]
+        before = [_BLANK]
+    after = [_BLANK]
     if row.tone != "good":
         said = f"{row.title}\n{row.detail}" if row.detail else str(row.title)
         lines = wrap(said, max(min(width, PROSE) - MARGIN, 10))
@@ -219,7 +241,7 @@ def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> 
     found = [Drawn(-1, clip(((" ", ""), ("● ", "good"), *shown[0]), width))]
     found += [Drawn(-1, clip(((" " * MARGIN, ""), *line), width) if line else ()) for line in shown[1:]]
     foot = _foot(deck, card, row, width)
-    return [*before, *found, *([Drawn(-1, ())] if foot and len(shown) > 1 else []), *foot, *after]
+    return [*before, *found, *([_BLANK] if foot and len(shown) > 1 else []), *foot, *after]
 
 
 def _headlined(lines: Sequence[Line]) -> list[Line]:

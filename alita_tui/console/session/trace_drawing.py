@@ -148,9 +148,10 @@ class TraceDrawing(TellsPainted, ScrollView, can_focus=True):
         chosen = (index, row) == (self.cursor, self.inner) and index < len(self._laid.cards)
         if chosen and self.has_focus and line:
             base = base + self._styles["cursor"]
-            first = self._laid.place(index, row)[0] == number
-            mark = to_strip((("›" if first else " ", ""),), self._styles, base + self._styles["mark"], 1)
-            strip = Strip.join([mark, to_strip(line, self._styles, base, width).crop(1)])
+            strip = to_strip(line, self._styles, base, width)
+            if self._laid.place(index, row)[0] == number:
+                mark = to_strip((("›", ""),), self._styles, base + self._styles["mark"], 1)
+                strip = Strip.join([mark, strip.crop(1)])
         else:
             strip = to_strip(line, self._styles, base, width)
         if self._needle:

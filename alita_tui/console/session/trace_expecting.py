@@ -67,7 +67,8 @@ class TraceExpecting(TraceFilling):
     def _expected_lines(self) -> list[Drawn]:
         """Return the lines of the task that was sent, and of what it waits for."""
         sent, width = self._sent, self._laid.width
-        card = card_lines.sent(self._laid.deck, sent.row, sent.files, width) if sent.row is not None else []
+        deck, build = self._laid.deck, self._laid.build
+        card = card_lines.sent(deck, sent.row, sent.files, width, build) if sent.row is not None else []
         if not sent.waits_for or (self._after and not card):
             return card
         return [*card, Drawn(-1, trace_lines.waiting(sent.waits_for, sent.frame, width))]

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from textual.cache import LRUCache
 
-from alita_tui.console.session.card_lines import draw, height
+from alita_tui.console.session.card_lines import NEAR, draw, height
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.widgets.styled_text import text_of
 from alita_tui.state.build import BuildState
@@ -160,7 +160,14 @@ class Layout:
         return index
 
     def redraw(self, index: int) -> None:
-        """Redraw one card; those after it move."""
+        """Redraw one card, and the next one that is shown: a blank line may part them. Those after it move."""
+        self._redraw(index)
+        for after in range(index + 1, min(index + 1 + NEAR, len(self.deck.cards))):
+            if not self.deck.hidden(self.deck.cards[after]):
+                self._redraw(after)
+                return
+
+    def _redraw(self, index: int) -> None:
         self._cache.discard(index)
         if not self.width:
             return

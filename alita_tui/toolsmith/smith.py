@@ -16,7 +16,7 @@ from alita_tui.events import Ban, Lock, ToolCard, ToolDraft, Twin, Verdict, buil
 from alita_tui.runtimes.port import ContractError
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
-from alita_tui.spine.errors import BuildSpent, RegistryError
+from alita_tui.spine.errors import BuildSpent, RegistryError, SandboxUnavailable
 from alita_tui.spine.grants import BROWSER_OFF, named_tools
 from alita_tui.spine.history import of_kind
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
@@ -282,7 +282,11 @@ class Smith:
                 return BuildOutcome(result="stopped", reason=verdict.why)
             case "retested":
                 granted = draft.capabilities if verdict.grants is None else verdict.grants
-                await self._prover.test(build, attempt, draft, lock, granted)
+                try:
+                    await self._prover.test(build, attempt, draft, lock, granted)
+                except SandboxUnavailable as error:  # the build was tested before, and waits on
+                    text = f"{draft.name} was not tested again: {error.message}"
+                    await self._bus.emit(e.NoticeRaised(level="error", text=text, hint=error.hint))
                 return await self._ask_person(build, attempt, draft, lock)
             case "edited" if not command.code:
                 return await self._ask_person(build, attempt, draft, lock)

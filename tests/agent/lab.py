@@ -90,7 +90,7 @@ class PlayedSandbox:
     """Meets `Sandbox` without running anything: reports come off a list."""
 
     def __init__(self) -> None:
-        self.tests: list[RunReport] = []
+        self.tests: list[RunReport | Exception] = []
         self.runs: list[RunReport | Exception | asyncio.Event | Callable[[Job], Any]] = []
         self.jobs: list[Job] = []
         self.locks: list[Lock | Exception] = []
@@ -111,7 +111,10 @@ class PlayedSandbox:
         self.jobs.append(job)
         on_output("stdout", "printed\n")
         if job.what == "test":
-            return self.tests.pop(0) if self.tests else PASS
+            tested = self.tests.pop(0) if self.tests else PASS
+            if isinstance(tested, Exception):
+                raise tested
+            return tested
         played = self.runs.pop(0) if self.runs else RunReport(status="ok", exit_code=0, result=4)
         if isinstance(played, asyncio.Event):
             await played.wait()

@@ -14,6 +14,7 @@ from alita_tui import events as e
 from alita_tui.events import Ban, Capabilities, RunReport
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
+from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.laws import check
 from tests.agent.lab import PASS, Lab, conversation, draft, failing, say
 from tests.support import streams
@@ -148,6 +149,17 @@ async def test_testing_again_grants_what_was_asked_and_asks_again(tmp_path: Path
     attempt = one.view.builds[-1].attempts[-1]
     assert attempt.passed, "what was seen under the draft profile stays"
     assert (attempt.granted, attempt.granted_problem) == (Capabilities(secrets=("TOKEN",)), "")
+
+
+async def test_testing_again_without_a_sandbox_says_so_and_the_build_waits_on(tmp_path: Path) -> None:
+    one = lab(tmp_path, BUILD, DONE)
+    one.sandbox.tests = [PASS, PASS, PASS, SandboxUnavailable("Podman is gone.", hint="Fix it.")]
+    ended = await one.do(TASK, when=answers({"decision": "retested"}, {"decision": "approved"}))
+    assert ended is not None and ended.outcome == "answered"
+    (said,) = [notice for notice in one.events(e.NoticeRaised) if notice.level == "error"]
+    assert (said.text, said.hint) == ("double_it was not tested again: Podman is gone.", "Fix it.")
+    assert len({ask.approval_id for ask in one.events(e.ApprovalRequested)}) == 2
+    assert one.view.builds[-1].attempts[-1].passed and one.shelf.cards()
 
 
 async def test_stopping_the_run_decides_and_ends_the_task(tmp_path: Path) -> None:

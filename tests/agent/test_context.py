@@ -15,8 +15,10 @@ from alita_tui.agent.compaction import OBSERVATION, oldest, saves_enough, size, 
 from alita_tui.agent.context import Conversation
 from alita_tui.agent.estimate import worst
 from alita_tui.agent.preview import preview
+from alita_tui.app.context import DEMO_SCRIPT
+from alita_tui.config.paths import shipped
 from alita_tui.events import MemoryItem, ToolRequest
-from alita_tui.llm.scripted import Rule, ScriptReply
+from alita_tui.llm.scripted import Rule, ScriptReply, choose, load_script
 from alita_tui.spine.commands import Retry, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.context import BLOCKS, NextCall
@@ -307,6 +309,24 @@ async def test_a_task_that_is_taken_up_again_still_has_its_own_turns(tmp_path: P
     texts = [message.text for message in lab.requests[-1].messages]
     assert texts[0].startswith("Earlier in this session") and "- one\n  answered: 1" in texts[0]
     assert texts[1] == "TASK: two" and texts[-1].startswith("TASK (taken up again")
+
+
+@pytest.mark.parametrize("task", load_script(shipped("sessions") / DEMO_SCRIPT).tasks)
+def test_the_recorded_demo_begins_a_task_that_is_tried_again_from_the_start(task: str) -> None:
+    script = load_script(shipped("sessions") / DEMO_SCRIPT)
+    first = e.TaskSubmitted(task_id="a", text=task)
+    ended = e.TaskFinished(task_id="a", outcome="sandbox", reason="Podman's service does not start.")
+
+    def reply(*events: e.SessionEvent) -> ScriptReply:
+        tape = streams.Tape()
+        for event in events:
+            tape.add(event)
+        return choose(script, "orchestrator", [entry.message for entry in conversation(tape.envelopes)])
+
+    retried = e.TaskSubmitted(task_id="b", text=task, again="a", retried=True)
+    assert reply(first, ended, retried) == reply(first)
+    decided = e.TaskSubmitted(task_id="b", text=task, again="a")
+    assert reply(first, ended, decided) != reply(first)
 
 
 async def test_a_preview_names_every_part_and_counts_what_is_sent(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from alita_tui.app.model_calls import model_calls
 from alita_tui.app.project import proposal_budget
 from alita_tui.app.queue_inbox import followed
 from alita_tui.app.recordings import is_fork
+from alita_tui.app.sandbox_watch import watched
 from alita_tui.app.servers import LazyServers
 from alita_tui.app.verdicts import FaultsUnknown, ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
@@ -209,14 +210,16 @@ class LiveSession:
     ) -> None:
         """Open or resume the session, run its engine once `ready` is set, close everything in order.
 
-        `attended`: a person is at the console. Unfinished work waits until they continue it, and closing does not
-        make them wait.
+        `attended`: a person is at the console. Unfinished work waits for them, and they do not wait for closing.
         """
         await self._open()
         try:
             if ready is not None:
                 await ready.wait()
-            async with followed(self._app, self.session_id, self.engine, self._warn):
+            async with (
+                followed(self._app, self.session_id, self.engine, self._warn),
+                watched(self.bus, self._check_again, on=attended),
+            ):
                 await self.engine.run(until_idle=until_idle, hold=attended)
         finally:
             await self._close(attended=attended)
@@ -243,7 +246,7 @@ class LiveSession:
         for damaged in await asyncio.to_thread(damage.damaged_files, self._app):
             await self.bus.emit(e.NoticeRaised(level="warning", text=damaged.text, hint=damaged.hint))
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._app.library.cards)))
-        await self._check_sandbox(await self._sandbox.status())
+        await self._check_again()
         self._opened.set()
 
     # --- the sandbox around the session -------------------------------------------------------
@@ -264,10 +267,14 @@ class LiveSession:
         """Rebuild the base image. Raises SandboxUnavailable."""
         await self._opened.wait()
         failed = await self._sandbox.rebuild(self._progress)
-        await self._check_sandbox(await self._sandbox.status())
+        await self._check_again()
         if failed:
             reasons = " | ".join(f"{name}: {error.message}" for name, error in failed.items())
             raise SandboxUnavailable(f"Not rebuilt: {reasons}", hint=next(iter(failed.values())).hint)
+
+    async def _check_again(self, doubted: bool = True) -> None:
+        if doubted or self._sandbox_status is None or not self._sandbox_status.available:
+            await self._check_sandbox(await self._sandbox.status())
 
     async def _check_sandbox(self, status: SandboxStatus) -> None:
         """Record a status that changed, and start containers ahead."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw
@@ -237,6 +239,38 @@ async def test_a_picture_is_drawn_in_half_blocks(tmp_path: Path) -> None:
         before = pane.count
         await pilot.resize_terminal(60, 20)
         await until(pilot, lambda: 0 < pane.count < before)
+
+
+async def test_a_picture_is_not_drawn_again_for_what_happens_in_the_session_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    Image.new("RGB", (400, 200), "#ff0000").save(written, "PNG")
+    app = with_file(tmp_path, "chart.png", written.getvalue())
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await opened(pilot)
+        pane, below = screen.pane, app.main
+        assert isinstance(pane, PicturePane)
+        await until(pilot, lambda: pane.count > 0)
+        await pilot.pause()
+        drawn: list[str] = []
+
+        def noted(name: str, what: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*given: Any) -> Any:
+                drawn.append(name)
+                return what(*given)
+
+            return call
+
+        monkeypatch.setattr(pane, "render_lines", noted("picture", pane.render_lines))
+        monkeypatch.setattr(below, "_compositor_refresh", noted("below", below._compositor_refresh))
+        below.query_one(Trace).refresh()
+        await until(pilot, lambda: "below" in drawn)
+        screen.query_one("#said").refresh()
+        await pilot.pause()
+        assert "picture" not in drawn
+        pane.refresh()
+        await until(pilot, lambda: "picture" in drawn)
 
 
 JSON = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
 from textual.style import Style
 from textual.widgets import Input
@@ -91,6 +92,14 @@ class FileScreen(Dialog[None]):
     def on_unmount(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Draw again, unless only the session below did: it is covered, and a picture would be sent anew for it."""
+        if regions and not (layout or recompose):
+            return self
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     # --- showing ------------------------------------------------------------------------------
 

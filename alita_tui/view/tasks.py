@@ -7,8 +7,8 @@ from alita_tui.view.model import SessionView
 
 
 def waits_for_you(view: SessionView, task_id: str) -> bool:
-    """Return True if several tasks run and this one waits for a verdict, an answer or more money."""
-    return len(view.running) > 1 and phase_of(view.state, task_id) in ("waiting", "asking")
+    """Return True if a task that runs waits for a verdict, an answer or more money."""
+    return task_id in view.running and phase_of(view.state, task_id) in ("waiting", "asking")
 
 
 def choosable_tasks(view: SessionView) -> tuple[str, ...]:

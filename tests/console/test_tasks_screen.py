@@ -17,7 +17,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 from tests.console.screens import Sink, console, covered, drawn
 from tests.console.tasks_lab import told
-from tests.support import goldens
+from tests.support import goldens, streams
 
 
 async def opened(pilot, events: Sequence[Envelope]) -> OptionList:
@@ -49,6 +49,17 @@ async def test_running_and_queued_tasks_are_listed_in_order_and_their_text_is_on
         assert not any("\u202e" in line or "\x1b" in line for line in shown)
         said = str(pilot.app.screen.query_one("#said", Plain).render())
         assert said == "1 running · 2 queued"
+
+
+async def test_the_only_task_that_runs_says_that_it_waits_for_you() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t", text="the one that asks"))
+    tape.add(e.QuestionAsked(question_id="q", text="Which currency?"))
+    async with console(tape.envelopes, sink=Sink()).run_test(size=(120, 36)) as pilot:
+        (line,) = rows(await opened(pilot, tape.envelopes))
+        assert "waits for you" in line and "running" not in line
+        assert str(pilot.app.screen.query_one("#said", Plain).render()) == "1 waiting for you"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class _Line(msgspec.Struct, frozen=True):
     at_work: bool = False
     """For an agent: it has not ended."""
     tone: Tone = "normal"
-    """For an agent: the tone of its state."""
+    """The tone of its state."""
 
 
 class TasksScreen(Dialog[None]):
@@ -287,7 +287,7 @@ def _lines(view: SessionView) -> tuple[_Line, ...]:
 
 def _of(task: TaskState, part: str, *, waits: bool = False) -> _Line:
     state = (task.outcome or "not finished") if part == "ended" else "waits for you" if waits else part
-    return _Line(part, task.task_id, task.text, state)
+    return _Line(part, task.task_id, task.text, state, tone="wait" if waits else "normal")
 
 
 def _agents(view: SessionView, task: TaskState) -> Iterator[_Line]:
@@ -300,12 +300,12 @@ def _agents(view: SessionView, task: TaskState) -> Iterator[_Line]:
 
 def _row(line: _Line, width: int) -> Content:
     style = _PARTS[line.part]
+    how = _TONES.get(line.tone, style)
     if line.part == "agent":
         place, ink = " " * (1 + 2 * line.depth), "" if line.at_work else style  # room for its goal
-        how = _TONES.get(line.tone, style)
         # How it stands comes first: at the end it would be cut off on a small screen.
         head = Content.assemble(f"{place}└ ", (line.name, ink), ": ", (line.state, how), "  ")
     else:
-        head = Content.assemble((f" {line.state.replace('_', ' '):<16}", style))
+        head = Content.assemble((f" {line.state.replace('_', ' '):<16}", how))
     text = at_words(one_line(line.text, 400), width - head.cell_length)
     return Content.assemble(head, (text, style if line.part == "agent" else ""))

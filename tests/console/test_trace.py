@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import re
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
@@ -597,6 +599,19 @@ def test_an_answer_is_laid_out_while_it_is_written() -> None:
     assert "North grew by 12 %" in drawn[-1] and "\x1b" not in drawn[-1]
     searched = Live(role="orchestrator", arguments=SafeText('{"query": "rates'))
     assert growing(searched, 60) == []
+
+
+def test_a_streamed_answer_shows_no_raw_markup_and_stays_until_it_is_told() -> None:
+    answer = "Three grew.\n\n| Region | Growth |\n| :--- | ---: |\n| North | 12 % |\n\n```python\nx = 1\n```\nSo it is."
+    arguments = json.dumps({"text": answer, "sources": ["a", "b"]})
+    before: list[str] = []
+    for length in range(arguments.index("Three") + 5, len(arguments) + 1):
+        live = Live(role="orchestrator", arguments=SafeText(arguments[:length]))
+        drawn = [text_of(line) for line in growing(live, 60)]
+        assert not re.search(r"\||`|:-", "\n".join(drawn)), drawn
+        assert len(drawn) >= len(before), "nothing vanishes"
+        before = drawn
+    assert "North     12 %" in "".join(before) and "So it is." in before[-1]
 
 
 def long(tasks: int) -> SessionView:

@@ -117,6 +117,9 @@ def waiting(waits_for: str, frame: int, width: int) -> Line:
 # --- what is still growing ------------------------------------------------------------------
 
 _FIELD = re.compile(r'"(\w+)"\s*:\s*"((?:[^"\\]|\\.)*)\\?$', re.DOTALL)
+_TEXT = re.compile(r'"text"\s*:\s*"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
+_BEGUN = re.compile(r"(?:(?:\A|(?<=\n))`{1,2}|(?:\A|(?<=\n\n))\|[^\n]*(?:\n\|?[ :|-]*)?)\Z")
+"""A fence, or the head of a table, of which too little is there to tell it from text."""
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 
 
@@ -134,9 +137,7 @@ def growing(live: Live, width: int) -> list[Line]:
         draft = [piece for line in text.split("\n") for piece in wrap(line, max(room - 2, 10))]
         lines += [((" │ ", "line"), (line, "observation")) for line in draft[-_LIVE_LINES:]]
     if live.arguments and live.role == "orchestrator":
-        field, text = unfinished(live.arguments)
-        if field == "its text" and text.strip():
-            lines += _answering(text, width)
+        lines += _answering(live.arguments, width)
     if live.output is not None and live.output.text.strip():
         lines += _end(live.output.text, room, "▸", "run")
     if live.work:
@@ -144,8 +145,16 @@ def growing(live: Live, width: int) -> list[Line]:
     return [clip(line, width) for line in lines]
 
 
-def _answering(text: str, width: int) -> list[Line]:
-    """Return the end of an answer that is being written, laid out like a finished one."""
+def _answering(arguments: str, width: int) -> list[Line]:
+    """Return the end of an answer that is being written, laid out like a finished one; it stays once it is whole."""
+    match = _TEXT.search(arguments)
+    if match is None:
+        return []
+    text = _unescaped(match[1])
+    if not match[2]:
+        text = _BEGUN.sub("", text)
+    if not text.strip():
+        return []
     from alita_tui.console.widgets.markdown import markdown_lines  # nothing before the first answer needs it
 
     lines = markdown_lines(neutralise(text), max(min(width, _PROSE) - MARGIN, 10))
@@ -158,13 +167,18 @@ def unfinished(arguments: str) -> tuple[str, str]:
     match = _FIELD.search(arguments)
     if match is None:
         return "the draft", ""
+    return f"its {match[1]}", _unescaped(match[2])
+
+
+def _unescaped(text: str) -> str:
+    """Return the inside of a JSON string as text."""
     plain = {"n": "\n", "t": "    ", "r": "", "b": "", "f": ""}
 
     def letter(escape: re.Match[str]) -> str:
         code = escape[1]
         return chr(int(code[1:], 16)) if len(code) == 5 else plain.get(code, code)
 
-    return f"its {match[1]}", _ESCAPE.sub(letter, match[2])
+    return _ESCAPE.sub(letter, text)
 
 
 def _end(text: str, room: int, glyph: str, style: str) -> list[Line]:

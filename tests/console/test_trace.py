@@ -331,9 +331,11 @@ def test_the_line_of_folded_steps_tells_what_was_built_and_what_was_only_tried()
     tape.add(e.TaskFinished(task_id="t1", outcome="sandbox", reason="Podman's service does not start."))
     assert told(tape) == ["asked for a tool"]
     tape, action = asked()
-    tape.add(e.BuildStarted(build_id="b", action_id=action, name="roll_dice", version=1, goal="roll"))
+    tape.add(
+        e.BuildStarted(build_id=e.BuildId("b"), action_id=action, name="roll_dice", version=1, goal="roll")
+    )
     assert told(tape) == ["built roll_dice"]
-    tape.add(e.BuildFailed(build_id="b", reason="it was interrupted"))
+    tape.add(e.BuildFailed(build_id=e.BuildId("b"), reason="it was interrupted"))
     tape.add(e.TaskFinished(task_id="t1", outcome="interrupted", reason="stopped by you"))
     assert told(tape) == ["tried to build roll_dice"]
 
@@ -904,3 +906,29 @@ def test_one_blank_line_parts_cards_and_what_is_opened_is_parted_from_what_follo
         assert layout.deck.hidden(card) or lines(card.at)[-1] == ""
     whole = [layout.line(at) for at in range(layout.place(len(layout.cards) - 1)[1])]
     assert not _doubled([text_of(drawn.line) for _card, drawn in whole])
+
+
+async def test_the_paper_of_the_cursor_is_whole_under_an_answer_with_blank_lines() -> None:
+    app = Bare()
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t", text="sales"))
+    tape.add(
+        e.TaskFinished(task_id="t", outcome="answered", answer="# Sales\n\nNorth leads.\n\n- one\n- two")
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(fold_all(tape.envelopes))
+        await pilot.pause()
+        await pilot.press("end")
+        await pilot.pause()
+
+        def paper(y: int) -> object:
+            style = list(trace.render_line(y))[-1].style
+            return style.bgcolor if style else None
+
+        shown = lines(trace)
+        first = next(y for y, line in enumerate(shown) if "● Sales" in line)
+        last = next(y for y, line in enumerate(shown) if "two" in line)
+        assert {paper(y) for y in range(first, last + 1)} == {paper(first)}
+        assert paper(first - 1) != paper(first) != paper(last + 1), "not the blank lines around it"

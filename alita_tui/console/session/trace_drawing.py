@@ -146,10 +146,11 @@ class TraceDrawing(TellsPainted, ScrollView, can_focus=True):
         if paper:
             base = base + self._styles[paper]
         chosen = (index, row) == (self.cursor, self.inner) and index < len(self._laid.cards)
-        if chosen and self.has_focus and line:
+        first, after = self._laid.place(index, row) if chosen and self.has_focus else (0, 0)
+        if first <= number < after:  # without the blank lines around it, with those in it
             base = base + self._styles["cursor"]
             strip = to_strip(line, self._styles, base, width)
-            if self._laid.place(index, row)[0] == number:
+            if first == number:
                 mark = to_strip((("›", ""),), self._styles, base + self._styles["mark"], 1)
                 strip = Strip.join([mark, strip.crop(1)])
         else:

@@ -63,7 +63,7 @@ async def test_the_list_says_what_there_is_and_hides_what_is_archived() -> None:
         ]
         assert "1 archived" in text(app, "#head")
         about = text(app, "#about")
-        for said in ("stopped", "$0.0110", f"{WALK} at event 30", "anthropic:large"):
+        for said in ("stopped", "$0.0110", WALK, "at event 30", "anthropic:large"):
             assert said in about
         await pilot.press("A")
         assert f"session:{OLD}" in listed(app)

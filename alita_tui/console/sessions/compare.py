@@ -15,7 +15,7 @@ from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.figures import spoken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
-from alita_tui.console.widgets.styled_text import cut, wrap
+from alita_tui.console.widgets.styled_text import at_words, wrap
 from alita_tui.view.compare import Comparison, Pair, Side, cost_of
 from alita_tui.view.spend import ESTIMATED, tokens_of
 
@@ -108,7 +108,7 @@ def _columns(
     middle = (width + _LABEL) // 2
     rooms = (middle - len(gutter[0]) - 2, width - middle)
     columns = [
-        wrap(text, room) if whole else [cut(text.replace("\n", " "), room)]
+        wrap(text, room) if whole else [at_words(text.replace("\n", " "), room)]
         for text, room in zip((left[0], right[0]), rooms, strict=True)
     ]
     for number in range(max(map(len, columns))):

@@ -109,10 +109,8 @@ def details(line: SessionLine, keys: Mapping[str, str]) -> Content:
         ("Tags", Content(" ".join(f"#{one_line(tag, 30)}" for tag in line.tags))),
         ("Bookmarks", Content(str(line.bookmarks) if line.bookmarks else "")),
         ("Waiting", Content.assemble((", ".join(one_line(one, 60) for one in line.waiting), "$alita-wait"))),
-        (
-            "Forked from",
-            Content(f"{one_line(line.parent, 60)} at event {line.parent_seq}" if line.parent else ""),
-        ),
+        ("Forked from", Content(one_line(line.parent, 60) if line.parent else "")),
+        ("", Content(f"at event {line.parent_seq}" if line.parent else "")),
         ("Origin", Content("another home: it can be looked at, and does not go on" if line.imported else "")),
         ("Id", Content(one_line(line.session_id, 60))),
     ]

@@ -283,6 +283,13 @@ async def test_nothing_turns_with_reduced_motion() -> None:
             assert status._timer is None
 
 
+async def test_a_task_that_is_offered_is_cut_between_words() -> None:
+    offers = Suggestions(("Are these addresses valid: grace.hopper@navy..mil",), "Tasks to try")
+    async with Bare(offers).run_test(size=(42, 12)) as pilot:
+        await pilot.pause()
+        assert drawn(offers.query_one(Suggestion)).rstrip().endswith("❯ Are these addresses valid …")
+
+
 async def test_a_suggestion_is_chosen_with_the_keys_or_a_click() -> None:
     offers = Suggestions(("Roll [b]dice[/b]", "Parse dates"), "Tasks to try")
     app = Bare(offers)

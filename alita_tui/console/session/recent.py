@@ -72,8 +72,8 @@ class RecentSession(Suggestion):
         self._line = line
         self._now = now
 
-    def on_resize(self) -> None:
-        """Draw for the width."""
+    def fit(self) -> None:
+        """Draw title, state and age for the width."""
         width = min(self.size.width, _WIDE)
         mark, right, style = description(self._line, self._now)
         title = at_words(self.suggested, max(width - len(right) - 4, 8))

@@ -13,6 +13,7 @@ from textual.events import Click
 from textual.message import Message
 
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.view.model import SessionView
 
 
@@ -35,6 +36,14 @@ class Suggestion(Plain, can_focus=True):
     def __init__(self, task: str) -> None:
         super().__init__(Content(f"❯ {task}"))
         self.suggested = task
+
+    def on_resize(self) -> None:
+        """Draw for the width."""
+        self.fit()
+
+    def fit(self) -> None:
+        """Cut the task between words."""
+        self.update(Content(at_words(f"❯ {self.suggested}", self.size.width)))
 
     def action_choose(self) -> None:
         """Send this task."""

@@ -1,4 +1,4 @@
-"""A run as it begins: everything that it depends on, written down."""
+"""Begins a run: writes down everything that it depends on."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def begin(
 ) -> Setup:
     """Write the setup of a new run; return it.
 
-    Raises UsageError, also for a budget that is no finite number, StoreError, and ConfigError for a model that cannot
-    be asked.
+    Raises UsageError (also for an infinite budget), StoreError, and ConfigError for a model that cannot be asked.
     """
     _check_budget(budget_usd)
     if approve == "policy" and not app.policy.rules:
@@ -67,10 +66,10 @@ def begin(
         for key, origin in app.loaded.origins.items()
         if origin != "default" and key != "privacy.redact"
     }
-    named = tuple(dict.fromkeys(models)) or (_model_name(app),)
+    model_names = tuple(dict.fromkeys(models)) or (_model_name(app),)
     setup = Setup(
         run=run, suite=suite.name, suite_path=str(path.resolve()), suite_digest=suite.digest, stream=suite.stream,
-        models=named,
+        models=model_names,
         configured=not models, repeat=repeat, budget_usd=budget_usd,
         approve=approve, without=tuple(without), tags=tuple(tags), cases=cases,
         started_at=stamp.isoformat(), version=__version__, python=platform.python_version(),
@@ -81,13 +80,13 @@ def begin(
     setup = replace(setup, planned=len(planned(setup, suite)))
     if not setup.planned:
         raise UsageError("No case has this tag.", hint=f"See the tags in {path}.")
-    setup = replace(setup, run=_folder_made(folder, run))
+    setup = replace(setup, run=_make_folder(folder, run))
     _write(folder / setup.run, setup)
     return setup
 
 
-def _folder_made(folder: Path, base: str) -> str:
-    """Make a folder that no other run has, also not one that begins now; return its name. Raises StoreError."""
+def _make_folder(folder: Path, base: str) -> str:
+    """Make a folder for a run, with a number if the name is taken; return its name. Raises StoreError."""
     for number in count(1):
         name = base if number == 1 else f"{base}-{number}"
         try:
@@ -101,7 +100,7 @@ def _folder_made(folder: Path, base: str) -> str:
 
 
 def _check_budget(budget_usd: float) -> None:
-    """Raise UsageError for what JSON cannot hold: a run with such a budget could not be read again."""
+    """Raise UsageError for an infinite budget: JSON cannot hold it, so the run could not be read again."""
     if not isfinite(budget_usd):
         raise UsageError(
             "A run's budget is a finite number of US dollars.", hint="0: only the budgets of the settings."
@@ -109,9 +108,9 @@ def _check_budget(budget_usd: float) -> None:
 
 
 def raised(app: AppContext, setup: Setup, budget_usd: float) -> Setup:
-    """Write another cap of a run's whole cost, in US dollars, and return the setup with it.
+    """Write a new cap for a run's whole cost, in US dollars; return the changed setup.
 
-    Raises UsageError for a budget that is no finite number, StoreError.
+    Raises UsageError for an infinite budget, StoreError.
     """
     _check_budget(budget_usd)
     setup = replace(setup, budget_usd=budget_usd)
@@ -127,11 +126,11 @@ def _write(folder: Path, setup: Setup) -> None:
 
 
 def planned(setup: Setup, suite: Suite) -> list[tuple[Case, str, int]]:
-    """Return what a run does, in order: every case with every model before the next repeat."""
+    """Return the cases of a run in order, each with model and repeat: all models before the next repeat."""
     chosen = [case for case in suite.cases if not setup.tags or {*setup.tags} & {*case.tags}]
     if setup.cases:
-        mixed = sorted((case.id for case in chosen), key=lambda name: sha256(name.encode()).digest())
-        sample = {*mixed[: setup.cases]}
+        shuffled = sorted((case.id for case in chosen), key=lambda name: sha256(name.encode()).digest())
+        sample = {*shuffled[: setup.cases]}
         chosen = [case for case in chosen if case.id in sample]
     chosen.sort(key=lambda case: case.seed)
     return [
@@ -151,6 +150,7 @@ def _model_name(app: AppContext) -> str:
 
 
 def _prompts() -> dict[str, str]:
+    """Return the SHA-256 of each prompt by its path in the package."""
     folder = Path(__file__).parents[1]
     places = ("agent/prompts/*.md", "agent/roles/*.toml", "toolsmith/prompts/*.md", "runtimes/*/prompt.md")
     files = sorted(file for place in places for file in folder.glob(place))

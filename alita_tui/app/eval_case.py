@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from alita_tui.app.context import AppContext
 from alita_tui.app.eval_budget import LEAST_USD, RunBudget
 from alita_tui.app.eval_checks import judge, start_check
-from alita_tui.app.eval_costs import Key, home_of, judge_of, judged_in, paid_in
+from alita_tui.app.eval_costs import Key, home_of, judge_prefix, judged_in, paid_in
 from alita_tui.app.eval_homes import CaseHomes
 from alita_tui.app.eval_judge import judging
 from alita_tui.app.eval_session import answer_of, case_home, failure_of, library_of, play, result_of
@@ -33,20 +33,20 @@ from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 
 State = Literal["ended", "waits", "spent"]
-"""Of a case: it has its result, it waits for a person, or the run's budget is too small for its judge."""
+"""State of a case: it has its result, it waits for the person, or the run's budget is too small for its judge."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 _INFERRED = ("gap misjudged", "misread task")
-"""Kinds of failure that are inferred from the record instead: whether the tool was found."""
+"""Inferred kinds of failure: if the answer is the name of a tool, whether it was found says more."""
 
 
-def _fills(error: BaseException | None) -> bool:
-    """Return whether something could not be written because the disk has no room, or takes nothing."""
+def _disk_refused(error: BaseException | None) -> bool:
+    """Return whether an error says that the disk is full or takes no writes."""
     return isinstance(error, OSError) and error.errno in _NO_ROOM
 
 
 class _RunSpent(Exception):
-    """What is left of the run's budget is too little for the judge."""
+    """The run's budget leaves too little for the judge."""
 
 
 class CaseRunner:
@@ -69,9 +69,9 @@ class CaseRunner:
     async def run(
         self, case: Case, key: Key, cap: float, begun: Callable[[], object]
     ) -> tuple[CaseResult, State]:
-        """Run one case; return its result and its state. `begun` is called when its task has begun.
+        """Run one case; return its result and its state. `begun` is called when its task begins.
 
-        What goes wrong in a case is its result. Raises ConfigError, and StoreError where the disk takes nothing more.
+        An error of the case itself becomes its result. Raises ConfigError, and StoreError if the disk takes no writes.
         """
         began = time.perf_counter()
         result = CaseResult(
@@ -97,12 +97,12 @@ class CaseRunner:
             result = replace(result, solved=judged.solved, why=judged.why)
             if not judged.solved:
                 result = self._failed(result, case, history)
-            took = (time.perf_counter() - began - (ended - played)) * 1000
-            return replace(result, overhead_ms=round(took, 3)), "ended"
+            overhead_ms = (time.perf_counter() - began - (ended - played)) * 1000
+            return replace(result, overhead_ms=round(overhead_ms, 3)), "ended"
         except Exception as error:
-            if (broken := await self._broken(result, error)) is None:
+            if (ended_by_error := await self._result_of_error(result, error)) is None:
                 raise
-            return broken
+            return ended_by_error
         finally:
             if checker is not None:
                 checker.end()
@@ -123,7 +123,12 @@ class CaseRunner:
         """Run the task of a case; return its session's id and events."""
         files = tuple(str(self._suite.file(file)) for file in case.files)
         return await play(
-            app, case.task, files, self._setup.approved_digests, named=self._homes.named(key), begun=begun
+            app,
+            case.task,
+            files,
+            self._setup.approved_digests,
+            own_id=self._homes.session_id(key),
+            begun=begun,
         )
 
     async def _judged(
@@ -140,42 +145,42 @@ class CaseRunner:
         return await judge(app, self._suite, case.check, answer, history, by_rubric, checker)
 
     def _failed(self, result: CaseResult, case: Case, history: Sequence[Envelope]) -> CaseResult:
-        """Return a result with why it was not solved."""
+        """Return the result with the kind of its failure and the event where it went wrong."""
         kind, at = failure_of(history)
         if isinstance(case.check, Exact) and case.check.text in dict(self._suite.described):
             kind, at = not_found(history, case.check.text) if kind in _INFERRED else (kind, at)
         why = question_at(history, at) if kind == "question" else result.why
         return replace(result, failure=kind, at=at, why=why)
 
-    async def _broken(self, result: CaseResult, error: Exception) -> tuple[CaseResult, State] | None:
-        """Return the result of a case that an error ended; None if the error says nothing of the case.
+    async def _result_of_error(self, result: CaseResult, error: Exception) -> tuple[CaseResult, State] | None:
+        """Return the result of a case that an error ended; None if the error ends the whole run.
 
-        Raises StoreError where the disk takes nothing more.
+        Raises StoreError if the disk takes no writes.
         """
         key = result.key
         match error:
             case ConfigError():
-                return None  # no case can be done
+                return None  # every other case would fail, too
             case _RunSpent():
                 return await self._counted(result), "spent"
             case StoreLocked() if await asyncio.to_thread(
-                held_elsewhere, self._homes.home(key), self._homes.named(key)
+                held_elsewhere, self._homes.home(key), self._homes.session_id(key)
             ):
                 return await self._counted(result), "waits"
             case AlitaError():
-                if _fills(error.__cause__):
-                    return None  # the case is gone on with once there is room
+                if _disk_refused(error.__cause__):
+                    return None  # the case continues once there is room
                 why = str(one_line(str(error), 500))
-            case OSError() if _fills(error):
+            case OSError() if _disk_refused(error):
                 raise disk.store_error("written", self._folder, error) from error
-            case _:  # the other cases have nothing to do with it
+            case _:  # the other cases go on
                 why = f"unexpected: {type(error).__name__}: {one_line(str(error), 400)}"
         return replace(await self._counted(result), failure="harness", why=why), "ended"
 
     async def _by_rubric(self, result: CaseResult, task: str, answer: str, check: Rubric) -> Judged:
-        """Ask the judge, one answer at a time: a rubric's labelled examples are judged once.
+        """Ask the judge, one answer at a time, so that a rubric's labelled examples are judged only once.
 
-        It may cost what the run has left. Raises _RunSpent where that is too little.
+        It may cost what the run has left. Raises _RunSpent if that is too little.
         """
         budget = self._budget
         async with self._judging:
@@ -184,9 +189,11 @@ class CaseRunner:
                 left = budget.left_for(result.key) - result.usd - judged_in(self._folder, result.key)
                 if left <= LEAST_USD:
                     raise _RunSpent
-                budget.held[result.key] = budget.left_for(result.key)  # no other case gets it meanwhile
+                budget.held[result.key] = budget.left_for(
+                    result.key
+                )  # so that no other case spends it meanwhile
             try:
-                async with judging(self._person, self._folder, judge_of(result.key), left) as judge_model:
+                async with judging(self._person, self._folder, judge_prefix(result.key), left) as judge_model:
                     return await judge_model.judged(self._suite, check, task, answer)
             except BudgetExceeded as error:
                 if left is None:
@@ -194,10 +201,10 @@ class CaseRunner:
                 raise _RunSpent from error
 
     async def _counted(self, result: CaseResult) -> CaseResult:
-        """Return a result that has at least what its sessions paid."""
+        """Return the result with the cost of its sessions, if it has no cost yet."""
         if result.usd:
             return result
         with suppress(AlitaError, OSError):
-            home, named = self._homes.home(result.key), self._homes.named(result.key)
-            return replace(result, usd=await asyncio.to_thread(paid_in, home, named))
+            home, session_id = self._homes.home(result.key), self._homes.session_id(result.key)
+            return replace(result, usd=await asyncio.to_thread(paid_in, home, session_id))
         return result

@@ -1,4 +1,4 @@
-"""Whether an answer meets its check: text here, parsers in a process of their own, programs in the sandbox."""
+"""Judges answers by their checks: texts in this process, parsers in a confined one, programs in the sandbox."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _MOST_BYTES = 32_000_000
 _FORMS = {".csv": "csv", ".json": "json"} | dict.fromkeys(
     (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"), "image"
 )
-"""How files are compared, by their endings; others byte by byte."""
+"""File suffix -> how such files are compared; others are compared byte by byte."""
 _MOST_TEXT = 1_000_000
-"""Bytes of a file that a program is given as text."""
+"""Bytes of a file that a checker program is given as text."""
 _NO_MORE_PROCESSES = ("BlockingIOError: [Errno 11]", "RuntimeError: can't start new thread")
-"""How Python says that no process or thread could be started."""
+"""Python's errors when no process or thread can be started."""
 
 
 def start_check(check: c.Check) -> Started | None:
-    """Start the process that a check needs while the task is done; None if it needs none. The caller ends it."""
+    """Start the process that a check needs, ahead of the answer; None if it needs none. The caller ends it."""
     kinds = {"schema" if isinstance(part, c.Schema) else "regex"
              for part in c.checks_in(check) if isinstance(part, c.Pattern | c.Schema)}  # fmt: skip
     return start(*sorted(kinds)) if kinds else None
@@ -51,9 +51,9 @@ async def judge(
     by_rubric: ByRubric,
     started: Started | None = None,
 ) -> c.Judged:
-    """Return whether a case is solved; `by_rubric` asks the judge model. `started`: as from `start_check`.
+    """Return whether a case is solved; `by_rubric` asks the judge model, `started` comes from `start_check`.
 
-    Raises AlitaError if the check itself cannot be made.
+    Raises AlitaError if the check itself fails.
     """
     match check:
         case c.Exact() | c.Number() | c.Contains():
@@ -79,7 +79,7 @@ async def judge(
 
 
 def _judged(outcome: Found) -> c.Judged:
-    """Return what a process found. Raises UsageError if the check itself is wrong."""
+    """Return the judgement of a confined process. Raises UsageError if the check itself is faulty."""
     if outcome.fault:
         raise UsageError(f"The check cannot be made: {one_line(outcome.why, 300)}.")
     return c.Judged(solved=outcome.solved, why=str(one_line(outcome.why, 300)))
@@ -104,7 +104,7 @@ def made_files(app: AppContext, history: Sequence[Envelope]) -> dict[str, Path]:
     for envelope in history:
         if isinstance(envelope.event, e.ArtefactAdded) and envelope.event.origin == "tool":
             artefact = envelope.event.artefact
-            files.pop(artefact.name, None)  # one that is made again becomes the last
+            files.pop(artefact.name, None)  # so that a file that is made again becomes the last
             files[artefact.name] = artefacts.path(artefact)
     return files
 
@@ -112,13 +112,13 @@ def made_files(app: AppContext, history: Sequence[Envelope]) -> dict[str, Path]:
 async def _file(app: AppContext, suite: Suite, check: c.File, history: Sequence[Envelope]) -> c.Judged:
     expected, files = suite.file(check.expected), made_files(app, history)
     ending = expected.suffix.lower()
-    fitting = [
+    matching = [
         name for name in files if (name == check.name if check.name else name.lower().endswith(ending))
     ]
-    if not fitting:
+    if not matching:
         wanted = check.name or f"a {ending or 'file'} file"
         return c.Judged(solved=False, why=f"{wanted} was not made; there is {', '.join(files) or 'none'}")
-    made, wanted_bytes = read_bounded(files[fitting[-1]], _MOST_BYTES), read_bounded(expected, _MOST_BYTES)
+    made, wanted_bytes = read_bounded(files[matching[-1]], _MOST_BYTES), read_bounded(expected, _MOST_BYTES)
     form = check.form or _FORMS.get(ending, "bytes")
     if form == "image":
         question = Question(
@@ -188,12 +188,10 @@ async def _program(
 
 
 def _failure(row: Mapping[str, Any]) -> str:
-    """Return why a program's run failed, with the limits that it met, without a full stop at the end."""
+    """Return why a program's run failed, and which limits it hit; without a full stop at the end."""
     lines = str(row["error"]).strip().splitlines() or [str(row["outcome"])]
     reason = str(one_line(lines[-1], 300)).rstrip(". ")
     limits = [str(limit) for limit in row["limits_hit"] if limit != "wall" and str(limit) not in reason]
-    if not limits and reason.startswith(
-        _NO_MORE_PROCESSES
-    ):  # the watch of the sandbox may come too late to see it
-        limits = ["processes"]
+    if not limits and reason.startswith(_NO_MORE_PROCESSES):
+        limits = ["processes"]  # the sandbox looks at intervals, so it may have missed this
     return f"it met its limit of {' and '.join(limits)}: {reason}" if limits else reason

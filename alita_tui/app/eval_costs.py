@@ -1,4 +1,4 @@
-"""Where the cases of a run have their homes and sessions, and what these cost, also before a case has ended."""
+"""The homes and sessions of a run's cases, and what they cost, even before a case has ended."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Key = tuple[str, str, int]
 """Case, model, repeat."""
 
 HOMES, JUDGES, RESULTS = "homes", "judge", "results.jsonl"
-_READ = "costs.json"
-"""What was read of sessions whose cases have not ended, so that a list of runs reads none of them twice."""
+_CACHE = "costs.json"
+"""Caches the costs of the sessions of unfinished cases, so that listing runs again does not read them again."""
 
 _Stamps = tuple[disk.Signature, disk.Signature]
 
 
 def place_of(folder: Path, key: Key, *, stream: bool) -> tuple[Path, str]:
-    """Return the home of a case, and the id of its session there; empty where its home has no other."""
+    """Return the home of a case, and the id of its session there; empty if its home has a single session."""
     return folder / home_of(key, stream=stream), f"case-{_short(key[0])}" if stream else ""
 
 
 def home_of(key: Key, *, stream: bool = False) -> str:
-    """Return the folder of a case's home, below the run's; the cases of a stream share one."""
-    named = ("", *key[1:]) if stream else key
-    return f"{HOMES}/{_short(*named)}"
+    """Return the folder of a case's home, relative to the run's; the cases of a stream share one."""
+    home_key = ("", *key[1:]) if stream else key
+    return f"{HOMES}/{_short(*home_key)}"
 
 
-def judge_of(key: Key) -> str:
-    """Return how the ids of the sessions begin in which a case is judged."""
+def judge_prefix(key: Key) -> str:
+    """Return the prefix of the ids of the sessions in which a case is judged."""
     return f"judge-{_short(*key)}"
 
 
@@ -62,7 +62,7 @@ def paid_in(folder: Path, session_id: str = "") -> float:
 
 def judged_in(folder: Path, key: Key) -> float:
     """Return what judging a case cost so far, also before a kill, in US dollars. Raises StoreError."""
-    return spent_in(folder / JUDGES, f"{judge_of(key)}-*.json*")
+    return spent_in(folder / JUDGES, f"{judge_prefix(key)}-*.json*")
 
 
 def spent_in(sessions: Path, pattern: str) -> float:
@@ -83,11 +83,11 @@ def _paid_of(path: Path) -> float:
 
 
 def unfinished_usd(folder: Path, setup: Setup) -> float:
-    """Return what was paid for cases that have not ended, in US dollars: the budget was too small, or they were killed.
+    """Return in US dollars what was paid for cases that have not ended, as after a kill or with too small a budget.
 
-    A session that has not changed since it was read is not read again. One that cannot be read counts nothing.
+    A session that has not changed since it was read is not read again. One that cannot be read counts as 0.
     """
-    known, costs = _read_before(folder), {}
+    known, costs = _cached(folder), {}
     for path in _unfinished(folder, setup):
         name, stamps = str(path.relative_to(folder)), _stamps(path)
         if name in known and known[name][0] == stamps:
@@ -96,15 +96,15 @@ def unfinished_usd(folder: Path, setup: Setup) -> float:
         with suppress(AlitaError):
             costs[name] = (stamps, _paid_of(path))
     if costs != known:
-        with suppress(OSError):  # it only spares time
-            disk.replace(folder / _READ, [msgspec.json.encode(costs)])
+        with suppress(OSError):  # it is only a cache
+            disk.replace(folder / _CACHE, [msgspec.json.encode(costs)])
     return math.fsum(usd for _, usd in costs.values())
 
 
 def _unfinished(folder: Path, setup: Setup) -> Iterator[Path]:
     """Yield the sessions of the cases that have not ended, and those in which they were judged."""
     ended = lines(disk.read_bytes(folder / RESULTS) or b"")
-    homes, judges = {result.home for result in ended}, {judge_of(result.key) for result in ended}
+    homes, judges = {result.home for result in ended}, {judge_prefix(result.key) for result in ended}
     names = {place_of(folder, result.key, stream=True)[1] for result in ended}
     for home in sorted((folder / HOMES).glob("*")):
         if setup.stream or f"{HOMES}/{home.name}" not in homes:
@@ -126,9 +126,9 @@ def _stamps(path: Path) -> _Stamps:
     return disk.signature(path), disk.signature(path.with_name(f"{path.name}.journal"))
 
 
-def _read_before(folder: Path) -> dict[str, tuple[_Stamps, float]]:
+def _cached(folder: Path) -> dict[str, tuple[_Stamps, float]]:
     with suppress(msgspec.DecodeError, StoreError):
         return msgspec.json.decode(
-            disk.read_bytes(folder / _READ) or b"{}", type=ready(dict[str, tuple[_Stamps, float]])
+            disk.read_bytes(folder / _CACHE) or b"{}", type=ready(dict[str, tuple[_Stamps, float]])
         )
     return {}

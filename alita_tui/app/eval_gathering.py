@@ -1,4 +1,4 @@
-"""A suite out of what a person corrected or liked: their own tasks, with what the answers should have been."""
+"""Makes a suite from the person's rated tasks: a 👍 confirms the answer, a 👎 comes with the right one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from alita_tui.store import disk
 Clean = Callable[[str], str]
 """Returns a text without secrets."""
 _SHORT = 60
-"""Characters up to which an answer is compared as a whole."""
+"""Characters up to which an answer is compared whole; of a longer one its figures are."""
 _MOST_FIGURES = 5
 
 
@@ -38,19 +38,19 @@ class Gathered(Value, frozen=True):
 
     cases: int
     left_out: tuple[str, ...]
-    """Why some rated answers are not cases."""
+    """The rated answers that are not cases, each with the reason."""
     unread: tuple[str, ...] = ()
-    """Files of the suite that are not text: a secret that is packed or drawn in one is not found."""
+    """Files of the suite that are not text, so that a secret inside one may have been missed."""
 
 
 def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered:
-    """Write a suite of the rated tasks of these sessions, of all where none is named. Raises UsageError, StoreError."""
+    """Write a suite from the rated tasks of these sessions, or of all sessions. Raises UsageError, StoreError."""
     if folder.exists():
         raise UsageError(f"{folder} is there already.", hint="Choose another name.")
-    known, named = app.redactor(), Redactor(rules=RULES)
+    known_secrets, labelled_secrets = app.redactor(), Redactor(rules=RULES)
 
     def clean(text: str) -> str:
-        return named.text(known.text(text))
+        return labelled_secrets.text(known_secrets.text(text))
 
     chosen = [app.sessions.find_own(wanted).stem for wanted in which] if which else [
         session.session_id for session in reversed(app.sessions.list()) if not session.imported
@@ -80,9 +80,8 @@ def gather(app: AppContext, folder: Path, which: Sequence[str] = ()) -> Gathered
                 "id": name, "task": clean(task.text), "files": sorted(given),
                 "tags": ["corrected" if feedback.rating == "down" else "liked"], "check": msgspec.to_builtins(check),
             }  # fmt: skip
-            cases[case["task"], *case["files"]] = (
-                case  # the same task again, rated again, is one case: the newest
-            )
+            # A task that was given and rated again replaces its earlier case.
+            cases[case["task"], *case["files"]] = case
     if cases:
         disk.make_folder(folder)
         try:
@@ -132,11 +131,11 @@ def _rated(
 
 
 def _check(clean: Clean, ended: e.TaskFinished, feedback: e.FeedbackGiven) -> Exact | Number | Contains | str:
-    """Return the check of the right answer, or why there is none."""
+    """Return a check for the right answer, or the reason why there can be none."""
     right = feedback.expected if feedback.rating == "down" else ended.answer
     if not right.strip():
         return "it is wrong, and nobody said what it should be"
-    if clean(right) != right or MARK.search(right):  # in a record the mark already stands in its place
+    if clean(right) != right or MARK.search(right):  # the record has a mark in place of a known secret
         return "the right answer has a secret in it"
     right = right.strip()
     figures = numbers_in(right)

@@ -1,4 +1,4 @@
-"""The runs of suites on disk: found, listed and locked, and what of a run has ended or waits."""
+"""Finds, lists and locks the runs of suites on disk, and reads which of their cases have ended or wait."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _TRIES, _PAUSE_SECONDS = 10, 0.05
 
 
 def suite_path(given: Path) -> Path:
-    """Return where a suite is: a path, or else the name of one that ships with alita."""
+    """Return the path of a suite: the given one, or if that does not exist, the shipped suite of that name."""
     ships = shipped("suites") / given
-    with suppress(OSError):  # a name that is too long, say
+    with suppress(OSError):  # such as a name that is too long
         return ships if not given.exists() and len(given.parts) == 1 and ships.is_dir() else given
     return given
 
 
 def find_run(app: AppContext, wanted: str) -> tuple[Setup, Path]:
-    """Return a run by its name or the beginning of it, or `last`, and its folder. Raises UsageError."""
+    """Return a run and its folder, by its name, the beginning of its name, or `last`. Raises UsageError."""
     names = [setup.run for setup in runs(app)]
     matches = (
         names[-1:] if wanted == "last" else [n for n in names if n == wanted] or _starting(names, wanted)
@@ -83,7 +83,7 @@ def append_result(folder: Path, result: CaseResult) -> None:
         try:
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":
-                line = b"\n" + line  # a kill cut the last line off
+                line = b"\n" + line  # a kill cut the last line short
             disk.write_all(handle, line, size)
             os.fsync(handle)
         finally:
@@ -94,9 +94,9 @@ def append_result(folder: Path, result: CaseResult) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a run, so that no other process does it. Raises StoreLocked."""
+    """Lock a run, so that no other process executes it. Raises StoreLocked."""
     with (folder / _LOCK).open("a") as file:
-        for left in range(_TRIES, -1, -1):  # a process that asks whether it runs holds it for a moment
+        for left in range(_TRIES, -1, -1):  # `is_running` of another process holds the lock for a moment
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
@@ -111,14 +111,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a process does this run now."""
+    """Return whether a process executes this run now."""
     try:
         with (folder / _LOCK).open("r") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # it was never begun
+        return False  # no process has executed it yet
     return False
 
 

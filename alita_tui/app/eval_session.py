@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from alita_tui.store.sessions import SessionFile
 
 _LONGEST_ANSWER = 20_000
-"""Characters of an answer that stand in a result; it is judged whole."""
+"""Characters of an answer that a result stores; the check sees all of it."""
 
 
 def case_home(
@@ -42,10 +42,10 @@ def case_home(
     lent: Lent | None = None,
     described: tuple[tuple[str, str], ...] = (),
 ) -> AppContext:
-    """Return a home of its own with the person's settings, keys and, if asked for, policy; nothing else of theirs.
+    """Return the context of a case: the home `folder` with the person's settings and keys, and nothing else of theirs.
 
-    `cap_usd`: what the case may cost; 0: as the settings say. `lent`: what all cases of a run share.
-    `described`: names and descriptions of tools that can be found there, and cannot run.
+    `cap_usd` limits the case's cost; 0: as the settings say. With `policy` the person's policy is copied, too. `lent`
+    is shared by all cases of a run. `described`: names and descriptions of tools that can be found there but not run.
     Raises ConfigError, StoreError.
     """
     flags: dict[str, object] = {**person.flags}
@@ -75,8 +75,8 @@ def case_home(
     )  # fmt: skip
 
 
-def settle(person: AppContext, folder: Path) -> None:
-    """Make the folders and the records of a case's home, which takes a dozen syncs of the disk. Raises StoreError."""
+def prepare_home(person: AppContext, folder: Path) -> None:
+    """Make the folders and records of a case's home ahead, because that takes a dozen disk syncs. Raises StoreError."""
     paths = locate(folder, {})
     paths.prepare()
     app = AppContext(paths, person.loaded, person.environ)
@@ -85,7 +85,7 @@ def settle(person: AppContext, folder: Path) -> None:
 
 
 def _env_entries(person: AppContext) -> dict[str, str]:
-    """Return the person's `.env`, which may hold keys; it is never written to the case's home."""
+    """Return the entries of the person's `.env`. They may be keys, so they are never written to the case's home."""
     from alita_tui.spine import env_file
 
     try:
@@ -101,20 +101,21 @@ async def play(
     files: tuple[str, ...],
     approved: Iterable[str] = (),
     *,
-    named: str = "",
+    own_id: str = "",
     begun: Callable[[], object] = lambda: None,
 ) -> tuple[str, tuple[Envelope, ...]]:
     """Run a task to its end, or continue the one in this home; return the session's id and its events.
 
-    `named`: the id of the task's session, in a home that has others. `begun` is called when a new task has begun.
+    `own_id` is the id that the task's session has or gets; empty if the home is for this task alone. `begun` is called
+    when a new task begins.
 
-    A task that ended is not run again. A build whose digest is in `approved` is approved, with the risks that were
-    accepted then. Raises AlitaError if no session can be opened.
+    A task that ended is not run again. A build whose digest is in `approved` is approved with all its risks.
+    Raises AlitaError if no session can be opened.
     """
     from alita_tui.app.recordings import recording
 
     digests = frozenset(approved)
-    session_id = await asyncio.to_thread(_begun, app, named)
+    session_id = await asyncio.to_thread(_existing_session, app, own_id)
     history: tuple[Envelope, ...] = ()
     if session_id is not None:
         history = tuple(await asyncio.to_thread(recording, app, session_id))
@@ -123,34 +124,34 @@ async def play(
     while True:
         submit = not any(isinstance(envelope.event, e.TaskSubmitted) for envelope in history)
         session_id, history = await _run(
-            app, session_id, task if submit else None, files, named=named, begun=begun
+            app, session_id, task if submit else None, files, own_id=own_id, begun=begun
         )
         if not await asyncio.to_thread(_approve, app, digests):
             return session_id, history
 
 
-def _begun(app: AppContext, named: str) -> str | None:
-    """Return the session that this home has for a task; None if it has none yet."""
-    if named:
-        path = app.sessions.path(named)
-        return named if any(path.parent.glob(f"{path.name}*")) else None
-    known = app.sessions.latest(own=True)
-    return known.session_id if known else None
+def _existing_session(app: AppContext, own_id: str) -> str | None:
+    """Return the id of the task's session in this home; None if it has none yet."""
+    if own_id:
+        path = app.sessions.path(own_id)
+        return own_id if any(path.parent.glob(f"{path.name}*")) else None
+    latest = app.sessions.latest(own=True)
+    return latest.session_id if latest else None
 
 
-def _made(app: AppContext, named: str) -> SessionFile:
+def _new_session(app: AppContext, session_id: str) -> SessionFile:
     from alita_tui.store.sessions import SessionFile
 
-    return SessionFile.create(app.sessions.path(named), named)
+    return SessionFile.create(app.sessions.path(session_id), session_id)
 
 
 def _ended(history: Iterable[Envelope]) -> bool:
-    """Return whether the newest task came to an end."""
+    """Return whether the newest task has ended for good; one that ran out of money may continue."""
     newest = None
     for envelope in history:
         if isinstance(envelope.event, e.TaskSubmitted | e.TaskFinished):
             newest = envelope.event
-    return isinstance(newest, e.TaskFinished) and newest.outcome != "budget"  # it may have more by now
+    return isinstance(newest, e.TaskFinished) and newest.outcome != "budget"
 
 
 def _decided(app: AppContext) -> bool:
@@ -164,12 +165,13 @@ async def _run(
     task: str | None,
     files: tuple[str, ...],
     *,
-    named: str,
+    own_id: str,
     begun: Callable[[], object],
 ) -> tuple[str, tuple[Envelope, ...]]:
     open_session = (await asyncio.to_thread(import_module, "alita_tui.app.session")).open_session
-    which = await asyncio.to_thread(_made, app, named) if named and session_id is None else session_id
-    session = await open_session(app, which, parks=True)
+    is_new = own_id and session_id is None
+    session_or_id = await asyncio.to_thread(_new_session, app, own_id) if is_new else session_id
+    session = await open_session(app, session_or_id, parks=True)
 
     async def follow() -> None:
         async for envelope in session.source:
@@ -190,7 +192,7 @@ async def _run(
 
 
 def _approve(app: AppContext, digests: frozenset[str]) -> bool:
-    """Leave the approval of each waiting build that has one of these digests; return whether one was left."""
+    """Leave an approval in the inbox for each waiting build with one of these digests; return whether any was left."""
     left = False
     for build in app.inbox.pending() if digests else ():
         if build.verdict or build.digest not in digests:
@@ -223,7 +225,7 @@ def _verdict(app: AppContext, approval_id: str) -> Verdict | None:
 
 
 def result_of(case: str, model: str, turn: int, history: Iterable[Envelope]) -> CaseResult:
-    """Return the figures of a case from its record alone; whether it is solved is not known yet."""
+    """Return the figures of a case, from its record alone; `solved` is set later by its check."""
     from alita_tui.statistics.rows import rows_of
 
     history = tuple(history)
@@ -260,7 +262,7 @@ def library_of(app: AppContext) -> str:
 
 
 def answer_of(history: Sequence[Envelope]) -> str:
-    """Return the whole answer of the newest task; of a result only its beginning is kept."""
+    """Return the whole answer of the newest task, of which a result stores only the beginning."""
     ended = (envelope.event for envelope in reversed(history) if isinstance(envelope.event, e.TaskFinished))
     return next((event.answer for event in ended), "")
 

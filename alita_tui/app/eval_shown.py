@@ -1,4 +1,4 @@
-"""Runs of suites as the console shows them, and runs that it begins."""
+"""The runs of suites for the console's screen, and runs that are begun there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLin
     started = None
     with suppress(ValueError):
         started = datetime.fromisoformat(setup.started_at)
-    # A session that goes on changes all the time: what it cost is told once its case has ended, or the run stopped.
+    # The costs of unfinished cases are not read while the run goes on, because its sessions change all the time.
     more = 0.0 if state == "running" else eval_costs.unfinished_usd(folder, setup)
     return RunLine(
         run=setup.run, suite=setup.suite, models=setup.models, state=state, started=started, ended=len(results), of=of,
@@ -72,7 +72,7 @@ def run_sheet(app: AppContext, run: str) -> RunSheet:
     line = _line(setup, folder, results)
     done = {result.key: result for result in results}
     cases = [_ended(folder, result) for result in results]
-    with suppress(AlitaError):  # a suite that has gone or changed leaves what has ended
+    with suppress(AlitaError):  # if the suite is gone or has changed, only the cases that ended are shown
         suite = read_suite(Path(setup.suite_path))
         if suite.digest == setup.suite_digest:
             keys = [(case.id, model, turn) for case, model, turn in eval_begin.planned(setup, suite)]
@@ -80,9 +80,8 @@ def run_sheet(app: AppContext, run: str) -> RunSheet:
                 _ended(folder, done[key]) if key in done else _begun(folder, line, key, stream=suite.stream)
                 for key in keys
             ]
-            if line.state == "finished" and len(results) < len(
-                keys
-            ):  # begun by a version that did not count them
+            # Older versions did not record how many cases a run has.
+            if line.state == "finished" and len(results) < len(keys):
                 line = replace(
                     line, of=len(keys), state="waiting" if setup.approve == "person" else "stopped"
                 )
@@ -106,24 +105,27 @@ def _ended(folder: Path, result: CaseResult) -> CaseLine:
 
 def _begun(folder: Path, line: RunLine, key: eval_costs.Key, *, stream: bool) -> CaseLine:
     """Return a case that has not ended."""
-    home, named = eval_costs.place_of(folder, key, stream=stream)
+    home, stream_session = eval_costs.place_of(folder, key, stream=stream)
     sessions = locate(home, {}).sessions
-    recorded = sorted({path.name.split(".")[0] for path in sessions.glob(f"{named or '*'}.json*")})
+    recorded = sorted({path.name.split(".")[0] for path in sessions.glob(f"{stream_session or '*'}.json*")})
     session_id = recorded[-1] if recorded else ""
     state: CaseState = "left"
     why = review = ""
     if recorded:
         state = "running" if line.state == "running" else "stopped"
         if line.approve == "person":
-            state, why, review = _of_person(home, session_id, state)
+            state, why, review = _waiting_state(home, session_id, state)
     case, model, turn = key
     return CaseLine(
         case=case, model=model, turn=turn, state=state, why=why, session_id=session_id, home=str(home), command=review
     )  # fmt: skip
 
 
-def _of_person(home: Path, session_id: str, state: CaseState) -> tuple[CaseState, str, str]:
-    """Return how a case stands that a person decides in, what it waits for, and the command that decides."""
+def _waiting_state(home: Path, session_id: str, state: CaseState) -> tuple[CaseState, str, str]:
+    """Return the state of a case whose builds the person decides on, what it waits for, and the command to review it.
+
+    `state` is the one that it has if it waits for nobody.
+    """
     if shown_in_console(home, session_id):
         return "waiting", "its session is open in a console; it goes on when that is closed", ""
     if held_elsewhere(home, session_id):
@@ -184,7 +186,7 @@ async def begin(app: AppContext, words: str) -> str:
         output = await asyncio.to_thread(log.read_bytes)
         if begun := _BEGUN.search(output):
             run = begun[1].decode("utf-8", "replace")
-            with suppress(OSError):  # it is written to wherever it is
+            with suppress(OSError):  # the process has it open, so it can be renamed
                 log.rename(folder / run / log.name)
             return run
         if ended:
@@ -199,7 +201,7 @@ async def begin(app: AppContext, words: str) -> str:
 
 
 def _start(app: AppContext, folder: Path, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
-    """Start `alita eval run`; return the process and its log, which no other process writes to. Raises StoreError."""
+    """Start `alita eval run`; return the process and its own log file. Raises StoreError."""
     from alita_tui.store import disk
 
     home = () if locate(None, app.environ) == app.paths else ("--home", str(app.paths.config))

@@ -1,4 +1,4 @@
-"""Cases of a run that wait for the person: for a verdict, or until a console closes their session."""
+"""What a case of a run waits for: a verdict of the person, or a console that has its session open."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Stamps = tuple[tuple[str, disk.Signature], ...]
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """A case that waits."""
+    """A case that waits for the person."""
 
     key: Key
     home: Path
-    named: str
-    """The id of its session in a home that has others."""
+    session_id: str
+    """Empty if its home has only this session."""
     builds: tuple[ParkedBuild, ...]
-    """Those that nobody has decided."""
+    """Its builds without a verdict."""
     stamps: Stamps
-    """Its files before it was found to wait: what changed since may be a verdict."""
+    """Its files before it was found to wait: a later change may be a verdict. Empty: it can go on at once."""
     console: bool = False
     """Whether its session is open in another process, such as a console."""
 
     @property
     def asks(self) -> str:
-        """What it waits for and what to do, in a line."""
+        """What it waits for and what the person can do, in one line."""
         if self.console:
             return "its session is open in a console; it goes on when that is closed"
         return "; ".join(f"{asked(build)}: {command(self.home, build)}" for build in self.builds)
@@ -49,23 +49,23 @@ def asked(build: ParkedBuild) -> str:
 
 
 def command(home: Path, build: ParkedBuild) -> str:
-    """Return the command that shows a build of a case, and says how to decide on it."""
+    """Return the command that shows a build of a case and how to decide on it."""
     return f"alita --home {shlex.quote(str(home))} builds show {build.approval_id}"
 
 
-def stamps_of(home: Path, named: str = "") -> Stamps:
-    """Return what changes when a verdict is left for a case, or its session goes on elsewhere. Blocks on the disk."""
+def stamps_of(home: Path, session_id: str = "") -> Stamps:
+    """Return the state of a case's inbox and session files; every verdict or event changes it. Blocks on the disk."""
     paths, stamps = locate(home, {}), []
-    for path in (*paths.desk.glob("*.json"), *paths.sessions.glob(f"{named or '*'}.json*")):
+    for path in (*paths.desk.glob("*.json"), *paths.sessions.glob(f"{session_id or '*'}.json*")):
         with suppress(OSError):
             stamps.append((str(path), disk.signature(path)))
     return tuple(sorted(stamps))
 
 
-def held_elsewhere(home: Path, named: str = "") -> bool:
+def held_elsewhere(home: Path, session_id: str = "") -> bool:
     """Return whether a process has the session of a case open. Blocks on the disk."""
     sessions = locate(home, {}).sessions
-    names = {path.name.split(".")[0] for path in sessions.glob(f"{named or '*'}.json*")}
+    names = {path.name.split(".")[0] for path in sessions.glob(f"{session_id or '*'}.json*")}
     return any(is_open(sessions / f"{name}.json") for name in names)
 
 
@@ -75,16 +75,16 @@ def shown_in_console(home: Path, session_id: str) -> bool:
 
 
 def may_go_on(wait: Wait) -> bool:
-    """Return whether something was done about a case, and no other process is at it. Blocks on the disk."""
-    if held_elsewhere(wait.home, wait.named):
+    """Return whether a case has changed since it was parked and no process has it open. Blocks on the disk."""
+    if held_elsewhere(wait.home, wait.session_id):
         return False
-    return wait.console or stamps_of(wait.home, wait.named) != wait.stamps
+    return wait.console or stamps_of(wait.home, wait.session_id) != wait.stamps
 
 
 def pending_in(home: Path, session_id: str = "") -> tuple[ParkedBuild, ...]:
-    """Return the builds that wait in a case's home, or in one of its sessions, also decided ones. Blocks on the disk.
+    """Return the parked builds of a case's home or of one of its sessions, including those with a verdict.
 
-    A home that cannot be read has none.
+    Empty if the home cannot be read. Blocks on the disk.
     """
     with suppress(AlitaError):
         case = AppContext.open(home, strict=False)
@@ -95,8 +95,8 @@ def pending_in(home: Path, session_id: str = "") -> tuple[ParkedBuild, ...]:
     return ()
 
 
-def settle_for_console(person: AppContext, home: Path) -> None:
-    """Let a case be opened in a console with the settings and keys that its run has; keys are not copied.
+def prepare_for_console(person: AppContext, home: Path) -> None:
+    """Copy the person's settings into a case's home and link their keys, so that a console can open the case.
 
     Blocks on the disk. Raises StoreError.
     """

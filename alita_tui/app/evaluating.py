@@ -1,4 +1,4 @@
-"""Runs of suites: each case in a home of its own, a line on disk for each that ended, taken up again after a kill."""
+"""Executes a run of a suite: each case in a home of its own, its result on disk, so a killed run can continue."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from alita_tui.evaluation.results import CaseResult, Setup
 from alita_tui.evaluation.suite import Case, Suite, read_suite
 from alita_tui.spine.errors import AlitaError, UsageError
 
-Told = Callable[[CaseResult, int, int], object]
-"""Told of each case that ended, how many have, and how many there are."""
+Report = Callable[[CaseResult, int, int], object]
+"""Called with the result of each case, how many cases have ended, and how many there are."""
 
 
-async def go_on(
+async def run_cases(
     app: AppContext,
     setup: Setup,
     folder: Path,
     jobs: int,
-    report: Told,
+    report: Report,
     waits: Waits = lambda wait: None,
     *,
     stay: bool = False,
 ) -> tuple[CaseResult, ...]:
-    """Run the remaining cases, `jobs` at a time; return the results of all that ended.
+    """Run the remaining cases, `jobs` at a time; return the results of all cases that ended, also earlier.
 
-    A case that waits for a person goes on once they decided. With `stay` the run waits for that also when nothing else
-    is left to do; it always waits for a case whose session is open in a console. Raises UsageError if the suite has
-    changed, StoreLocked where another process runs it.
+    A case that waits for the person continues once they have decided. With `stay` the run waits for that even if no
+    other case is left; it always waits for a case whose session is open in a console. Raises UsageError if the suite
+    has changed, StoreLocked if another process executes the run.
     """
     suite = read_suite(Path(setup.suite_path))
     if suite.digest != setup.suite_digest:
@@ -60,17 +60,17 @@ class _Work:
         setup: Setup,
         folder: Path,
         suite: Suite,
-        report: Told,
+        report: Report,
         waits: Waits,
         *,
         stay: bool,
     ) -> None:
         self._app, self._folder, self._report = app, folder, report
-        everything = planned(setup, suite)
-        self._total = len(everything)
+        all_cases = planned(setup, suite)
+        self._total = len(all_cases)
         self.done = {result.key: result for result in results_of(folder)}
         left = [
-            (case, model, turn) for case, model, turn in everything if (case.id, model, turn) not in self.done
+            (case, model, turn) for case, model, turn in all_cases if (case.id, model, turn) not in self.done
         ]
         freed = asyncio.Event()
         self._budget = RunBudget(setup.budget_usd, self.done, freed)
@@ -79,21 +79,21 @@ class _Work:
             app, self._homes, left, self._budget.held, freed, waits, stream=suite.stream, stay=stay
         )
         self._lent = Lent(app.sandbox(setup.run, pool=True), app.spend_book(setup.run))
-        """To start an engine and its containers takes longer than most tasks; and a day's cap is the person's."""
+        """Shared by all cases: starting a sandbox takes longer than most tasks, and the cap of a day is for all."""
         self._runner = CaseRunner(app, setup, folder, suite, self._homes, self._budget, self._lent)
 
     async def do(self, jobs: int) -> None:
-        """Run the remaining cases, up to the budget."""
+        """Run the remaining cases until the budget is used up."""
         left = self._queue.keys
         for key in left:
             if (home := self._homes.home(key)).exists():
-                paid = await asyncio.to_thread(paid_in, home, self._homes.named(key))
+                paid = await asyncio.to_thread(paid_in, home, self._homes.session_id(key))
                 self._budget.partial[key] = paid + await asyncio.to_thread(judged_in, self._folder, key)
         starting = asyncio.create_task(self._lent.sandbox.status())  # beside the first case's imports
         looking = asyncio.create_task(self._queue.look_for_verdicts())
         try:
             async with asyncio.TaskGroup() as group:
-                # The first case goes alone: decoders are made then, and two threads that make the same one crash.
+                # The first case runs alone: it makes the decoders, and two threads that make the same one crash.
                 await group.create_task(self._worker(alone=True))
                 for _ in range(min(max(jobs, 1), max(len(left), 1))):
                     group.create_task(self._worker())
@@ -101,25 +101,26 @@ class _Work:
             raise errors.exceptions[0] from None
         finally:
             looking.cancel()
-            await asyncio.wait((starting, looking, *self._homes.unsettled()))
+            await asyncio.wait((starting, looking, *self._homes.unfinished()))
             await self._lent.sandbox.close()
 
     async def _worker(self, *, alone: bool = False) -> None:
         budget = self._budget
         while chosen := await self._queue.take():
             case, key = chosen
-            cap, whole = await self._cap_of(case, key)
-            if cap <= 0 and not whole:
+            cap, is_own_cap = await self._cap_of(case, key)
+            if cap <= 0 and not is_own_cap:
                 return
             budget.held[key] = cap
             budget.partial.pop(key, None)
             try:
-                await self._homes.settled(key)
-                result, state = await self._runner.run(case, key, cap, self._settle_next)
+                await self._homes.prepared(key)
+                result, state = await self._runner.run(case, key, cap, self._prepare_next)
             finally:
                 del budget.held[key]
                 self._queue.release(key)
-            if not whole and result.outcome == "budget" or state == "spent":  # the run's budget was too small
+            if not is_own_cap and result.outcome == "budget" or state == "spent":
+                # The run's budget was too small.
                 budget.partial[key] = result.usd + result.judge_usd
                 return
             if state == "ended":
@@ -131,15 +132,15 @@ class _Work:
                 return
 
     async def _cap_of(self, case: Case, key: Key) -> tuple[float, bool]:
-        """Return what a case may cost, and whether that is all that it may; 0 and True: as the settings say."""
+        """Return a case's cap in US dollars (0: that of the settings), and whether the run's budget leaves it whole."""
         if not self._budget.cap_usd:
             return case.budget_usd, True
-        return await self._budget.reserved(case.budget_usd or self._app.loaded.settings.budget.task_usd, key)
+        return await self._budget.cap_for(key, case.budget_usd or self._app.loaded.settings.budget.task_usd)
 
-    def _settle_next(self) -> None:
-        """Begin to make the home of the next case, while an agent waits for its model."""
+    def _prepare_next(self) -> None:
+        """Begin to make the home of the next case; called while an agent waits for its model."""
         if left := self._queue.keys:
-            self._homes.settle(left[0])
+            self._homes.prepare(left[0])
 
     def _keep(self, result: CaseResult) -> None:
         """Write a result to disk before it counts. Raises StoreError."""

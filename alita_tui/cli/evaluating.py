@@ -87,11 +87,11 @@ def run(
     resume: Annotated[str, typer.Option("--resume", metavar="RUN", help="Go on with this run.")] = "",
     json: Json = False,
 ) -> None:
-    """Do the cases of a suite, each in a home of its own, and check the answers.
+    """Run the cases of a suite, each in a home of its own, and check the answers.
 
-    A run that ended early, however it ended, goes on with --resume: nothing is done or paid twice. Its
-    --budget-usd may then be another. Exit code 0 once all cases ended, 1 under --fail-under, 3 where the budget was
-    too small, 4 where cases wait for your approval.
+    A run that ended early continues with --resume: nothing is done or paid twice, and --budget-usd may be changed.
+    Exit codes: 0 all cases ended, 1 fewer were solved than --fail-under, 3 the budget was too small, 4 cases wait for
+    your approval.
     """
     app = AppContext.open(context.obj)
     if resume:
@@ -116,7 +116,7 @@ def run(
         folder = eval_begin.folder_of_runs(app) / setup.run
     typer.echo(f"run {setup.run}", err=True)
     try:
-        results = asyncio.run(evaluating.go_on(app, setup, folder, jobs, _tell, _tell_wait, stay=wait))
+        results = asyncio.run(evaluating.run_cases(app, setup, folder, jobs, _tell, _tell_wait, stay=wait))
     except KeyboardInterrupt:
         typer.echo(f"\nStopped. Go on: alita eval run --resume {setup.run}", err=True)
         raise typer.Exit(130) from None

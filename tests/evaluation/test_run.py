@@ -415,7 +415,7 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     run = eval_begin.folder_of_runs(app) / setup.run
     (run / "homes").mkdir()
     (run / home_of(("sum-2", "custom:one", 1))).write_text("in the way")
-    results = await evaluating.go_on(app, setup, run, 2, lambda *_: None)
+    results = await evaluating.run_cases(app, setup, run, 2, lambda *_: None)
     app.close()
     told = {one.case: one for one in results}
     assert {name: one.failure for name, one in told.items()} == {
@@ -458,7 +458,7 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
     run = eval_begin.folder_of_runs(app) / setup.run
     while full:
         with pytest.raises(StoreError, match="No space left") as told:
-            await evaluating.go_on(app, setup, run, 1, lambda *_: None)
+            await evaluating.run_cases(app, setup, run, 1, lambda *_: None)
         assert "free some space" in told.value.hint
         assert [one.case for one in eval_runs.results_of(run)] == ["sum-0"]
         (run / "costs.json.tmp").symlink_to("/dev/full")
@@ -467,7 +467,7 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
         with pytest.raises(StoreError, match="No space left"):
             eval_begin.raised(app, setup, 9.0)
         del full[0]
-    results = await evaluating.go_on(app, setup, run, 1, lambda *_: None)
+    results = await evaluating.run_cases(app, setup, run, 1, lambda *_: None)
     app.close()
     assert [one.failure for one in results] == ["", "", ""] and len(server.requests) == 6, (
         "nothing is asked twice"

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import Any, Literal
 from unicodedata import normalize
 
-import msgspec
-
 from alita_tui.evaluation.figures import integer, near, number, numbers_in
 from alita_tui.events import Value
 
@@ -247,8 +245,3 @@ def _figure(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return None
-
-
-def check_json(check: Check) -> str:
-    """Return a check as JSON."""
-    return msgspec.json.encode(check).decode()

@@ -14,14 +14,12 @@ from alita_tui.events.agent import (
 )
 from alita_tui.events.artefact import Artefact, ArtefactAdded, ArtefactOrigin
 from alita_tui.events.base import (
-    AgentId,
     BuildDigest,
     BuildId,
     CallId,
     DraftDigest,
     Fact,
     Json,
-    TaskId,
     ToolName,
     Transient,
     Value,

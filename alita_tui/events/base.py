@@ -11,8 +11,6 @@ import msgspec
 Json = Any
 """A JSON value. Checked where it enters, not by the type checker."""
 
-TaskId = NewType("TaskId", str)
-AgentId = NewType("AgentId", str)
 BuildId = NewType("BuildId", str)
 CallId = NewType("CallId", str)
 ToolName = NewType("ToolName", str)

@@ -37,19 +37,8 @@ def lessons(
     return (*_episode(course), *_recipe(course), *_failure(course), *facts_of(envelopes, course, proposed))
 
 
-def episode(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
-    """Return the task, its shortened answer, its tools and its cost; None for a task that teaches nothing."""
-    course = course_of(envelopes, task_id)
-    return _episode(course) if course else ()
-
-
-def recipe(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
-    """Return the calls of tools that answered the task; the same chain always gets the same id."""
-    course = course_of(envelopes, task_id)
-    return _recipe(course) if course else ()
-
-
 def _episode(course: Course) -> tuple[MemoryItem, ...]:
+    """Return the task, its shortened answer, its tools and its cost; empty for a task that used no tool."""
     if course.outcome != "answered" or not (course.chain or course.built):
         return ()
     cost = f"${course.cost_usd:.4f}" + (" and calls without a known price" if course.unpriced else "")
@@ -81,6 +70,7 @@ def recipe_id(tools: Sequence[str]) -> str:
 
 
 def _recipe(course: Course) -> tuple[MemoryItem, ...]:
+    """Return the calls of tools that answered the task; the same chain always gets the same id."""
     if course.outcome != "answered" or not course.chain:
         return ()
     return (

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from alita_tui.events import Lock, ToolDraft
+from alita_tui.events import Lock, ToolDraft, build_digest
 from alita_tui.mcp_box.remote.commands import ParsedCommand, parse_command, script_command
 from alita_tui.mcp_box.remote.guard import check_url
 from alita_tui.mcp_box.remote.importing import servers_in
-from alita_tui.mcp_box.remote.pinning import digest_of_tool, library_name, listing
+from alita_tui.mcp_box.remote.pinning import library_name, listing
 from alita_tui.mcp_box.remote.review import Names, ServerNames, remote_risks
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.servers import ServerSpec, pinned
@@ -36,19 +36,19 @@ def names(one: ToolDraft, *others: str) -> set[str]:
 
 
 def test_the_digest_covers_all_of_it_and_nothing_but_it() -> None:
-    base = digest_of_tool(draft(), Lock())
-    assert digest_of_tool(draft(inputSchema={"type": "object"}), Lock()) == base, (
+    base = build_digest(draft(), Lock())
+    assert build_digest(draft(inputSchema={"type": "object"}), Lock()) == base, (
         "the order of keys is nobody's"
     )
     changes: list[dict[str, Any]] = [
         {"description": "Lists names"}, {"title": "x"}, {"annotations": {"readOnlyHint": True}}, {"unknown": 1},
         {"inputSchema": {"type": "object", "properties": {}}}, {"outputSchema": {"type": "object"}}, {"_meta": {"a": 1}},
     ]  # fmt: skip
-    digests = [digest_of_tool(draft(**change), Lock()) for change in changes]
+    digests = [build_digest(draft(**change), Lock()) for change in changes]
     digests += [
-        digest_of_tool(draft(claim={**CLAIM, "version": "2"}), Lock()),
+        build_digest(draft(claim={**CLAIM, "version": "2"}), Lock()),
         *(
-            digest_of_tool(draft(spec=msgspec.structs.replace(SPEC, **one)), Lock())
+            build_digest(draft(spec=msgspec.structs.replace(SPEC, **one)), Lock())
             for one in (
                 {"argv": ("python3", "-m", "other")},
                 {"env": {"A": "b"}},

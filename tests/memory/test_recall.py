@@ -4,9 +4,10 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.events import MemoryItem, RunReport
-from alita_tui.memory.lessons import FOOTNOTE, episode, recipe
+from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.recall import Recollection
 from alita_tui.store.documents import DocumentTable
+from tests.memory.learned import episode, recipe
 from tests.support import streams
 
 

@@ -10,8 +10,9 @@ import pytest
 from alita_tui import events as e
 from alita_tui.events import RecipeStep, RunReport
 from alita_tui.memory.course import Call, Course
-from alita_tui.memory.lessons import lessons, recipe
+from alita_tui.memory.lessons import lessons
 from alita_tui.memory.recipes import Graph, in_words, merged, steps_of
+from tests.memory.learned import recipe
 from tests.support import streams
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.events import Capabilities, Lock, ToolDraft, Value, build_digest
+from alita_tui.events import Capabilities, ToolDraft, Value
 from alita_tui.spine.names import taken
 from alita_tui.spine.servers import Pinned, ServerSpec, parts_of
 from alita_tui.spine.text import one_line, reveal
@@ -39,11 +39,6 @@ class Listing(Value, frozen=True):
     drafts: tuple[ToolDraft, ...] = ()
     """The tools that can be approved, by name."""
     refused: tuple[RefusedTool, ...] = ()
-
-    def draft_of(self, tool: str) -> ToolDraft | None:
-        """Return the draft of a tool by its name on the server or in the library."""
-        names = self.names
-        return next((draft for draft in self.drafts if tool in (draft.name, names[draft.name])), None)
 
     @property
     def names(self) -> dict[str, str]:
@@ -109,11 +104,6 @@ def library_name(server: str, tool: str) -> str:
     """Return the library name of a server's tool."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", tool)
     return re.sub(r"[^a-z0-9]+", "_", f"{server}_{words}".lower()).strip("_")
-
-
-def digest_of_tool(draft: ToolDraft, lock: Lock) -> str:
-    """Return the digest that an approval of this tool has to name."""
-    return build_digest(draft, lock)
 
 
 def _ambiguous(name: Any, counts: Counter[str], library_counts: Counter[str], server: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from alita_tui.confined.syntax import Node, syntax_tree
 from alita_tui.events import ToolDraft
-from alita_tui.runtimes.node.names import FUNCTIONS, imports, in_main, module_kind, package_of, run_function
+from alita_tui.runtimes.node.names import FUNCTIONS, imports, module_kind, package_of, run_function
 from alita_tui.runtimes.notes import Notes
 from alita_tui.runtimes.port import LARGEST_TEXT
 from alita_tui.runtimes.signature import match_schema
@@ -191,8 +191,3 @@ def _named(tree: Node, name: str) -> Node | None:
         if name_node is not None and name_node.text == name:
             return node.child("body") or node.child("value")
     return None
-
-
-def outside_main(tree: Node) -> list[Node]:
-    """Return every node that is no part of the main part that alita writes."""
-    return [node for node in tree.walk() if not in_main(node)]

@@ -14,7 +14,6 @@ from alita_tui.runtimes.node.picked import Picked, plain_index
 from alita_tui.runtimes.notes import Notes
 
 ANYTHING = "so it can do anything that node can"
-_ENVIRONMENT = re.compile(r"process\.env\b")
 _CONSOLE = frozenset("log error warn info debug table dir group groupEnd assert".split())
 _OWN_PROCESS = frozenset(("stdout", "stderr", "cwd", "versions", "version", "hrtime", "memoryUsage"))
 

@@ -78,12 +78,6 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
     _note_patterns(notes, tree, reach)
 
 
-def _says(purpose: str, rule: str) -> bool:
-    """Return True if a purpose says that its result depends on what the rule is about."""
-    words: str = rules.table("depends")["about"][rule]
-    return re.search(rf"\b({words})\b", purpose) is not None
-
-
 def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
     """Return the lines of the standard `__main__`; report another one."""
     lines: set[int] = set()

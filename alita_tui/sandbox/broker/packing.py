@@ -12,7 +12,6 @@ from typing import Protocol
 
 _MOST_BYTES = 64 << 20
 """Most bytes that are unpacked; larger data is not passed on."""
-_PIECE = 1 << 16
 _MOST_LAYERS = 3
 """How many layers of compression are unpacked."""
 _GZIP, _BZIP, _XZ, _ZIP = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\x00", b"PK\x03\x04"

@@ -30,7 +30,6 @@ from alita_tui.toolsmith.checks.probes import Fit, equal
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_calls, piece_of_tests
 
 _CALLS = 16
-_SECONDS = 3.0
 _TOTAL = 24.0
 _SHOWN = 6
 _CODEC = re.compile(r"Unicode(En|De)codeError")

@@ -94,7 +94,7 @@ class Rerunner:
             why = "its draft is not in the recording" if code is None else _grant_reason(event.granted)
             return Rerun(seq=seq, what="tests", name=name, outcome="skipped", reason=why)
         job = Job(
-            run_id=f"rerun-{seq}", module=name, code=code.draft.code, tests=code.draft.tests, what="test",
+            run_id=f"rerun-{seq}", module=name, code=code.draft.code, tests=code.draft.tests, kind="test",
             language=code.draft.language, lock=code.lock, limits=self._limits,
             parameters=tuple(runtime_of(code.draft.language).parameters(code.draft)),
         )  # fmt: skip

@@ -66,7 +66,7 @@ async def run_file(
     try:
         lock = await sandbox.lock((*(header_requirements(code) or ()), *requirements), ignore)
         job = Job(
-            run_id=new_id(), module=module_name(file), code=code, what="run" if is_tool(code) else "script",
+            run_id=new_id(), module=module_name(file), code=code, kind="run" if is_tool(code) else "script",
             arguments=arguments, lock=lock, limits=limits,
         )  # fmt: skip
         return run_row(file, await sandbox.run(job, ignore, ignore))

@@ -112,7 +112,7 @@ class Container:
         self.job_sent = False
         if not self._configured:
             await self._configure(frozenset())
-        if job.what in ("test", "judge"):
+        if job.kind in ("test", "judge"):
             await self._fork_judge()
         if broker:
             await self.channel.send(b"G", broker)
@@ -172,17 +172,17 @@ def _message(job: Job) -> dict[str, Any]:
     """Return the job as the warden reads it: a call, a script, or what the judge has to do with a draft."""
     runtime = runtime_of(job.language)
     start = _start_settings(job.language)
-    if job.what not in ("test", "judge"):
+    if job.kind not in ("test", "judge"):
         started = {"start": start, "suffix": runtime.suffix, "most": job.limits.result_bytes} if start else {}
-        call = {"module": job.module, "code": job.code, "what": job.what, "arguments": job.arguments or {}}
+        call = {"module": job.module, "code": job.code, "kind": job.kind, "arguments": job.arguments or {}}
         return {**call, **started}
     plan = job.plan
-    if job.what == "test" or plan is None:
+    if job.kind == "test" or plan is None:
         own_tests = Piece(kind="tests", name=job.module, code=job.code, tests=job.tests)
-        plan = Plan(pieces=(own_tests,) if job.what == "test" else ())
+        plan = Plan(pieces=(own_tests,) if job.kind == "test" else ())
     return {
-        "what": job.what,
-        "show": job.what == "test",
+        "kind": job.kind,
+        "show": job.kind == "test",
         "imports": [] if start else sorted(imports_of(job.code, packages=False)),
         "start": start,
         "suffix": runtime.suffix,

@@ -39,8 +39,8 @@ async def converse(
     where a request of the tool could not be recorded.
     """
     output = _Output(on_output, LeftFiles(job.outputs, job.limits.scratch_bytes))
-    may_be_granted = job.what == "test" or (job.what == "run" and job.digest)
-    if job.scratch is not None and job.what in ("test", "judge"):
+    may_be_granted = job.kind == "test" or (job.kind == "run" and job.digest)
+    if job.scratch is not None and job.kind in ("test", "judge"):
         from alita_tui.sandbox.broker.broker import tests_broker
 
         broker, may_be_granted = broker or tests_broker(), True

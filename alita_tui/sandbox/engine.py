@@ -179,14 +179,14 @@ class PodmanSandbox:
             shared = await self._sessions.run(kind, imports, job, on_output)
             if shared is not None:
                 return await self._confirmed(shared)
-        container = await self._pool.take(kind, None if job.what in ("test", "judge") else imports)
+        container = await self._pool.take(kind, None if job.kind in ("test", "judge") else imports)
         try:
             report = await converse(container, job, on_output, self._broker)
         except BaseException:
             await asyncio.shield(self._pool.put(container))  # after an interrupt nothing may be running
             raise
         self._pool.discard(container)  # the warden has killed everything but itself
-        if job.what == "test" and kind.environment:
+        if job.kind == "test" and kind.environment:
             provided = await asyncio.to_thread(environment.provided, Path(kind.environment), job.lock)
             report = msgspec.structs.replace(report, provided=provided)
         return await self._confirmed(report)

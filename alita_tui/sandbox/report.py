@@ -89,10 +89,10 @@ def _judge(
 ) -> tuple[Status, str]:
     """Return status and error. A bad exit after an answer counts as well: an honest process exits normally."""
     error = answer.error or answer.unsupported or problem
-    if job.what == "script":
+    if job.kind == "script":
         answered = measured.exit_code == 0 and not error
     else:
-        answered = (answer.cases if job.what == "test" else answer.result) is not msgspec.UNSET
+        answered = (answer.cases if job.kind == "test" else answer.result) is not msgspec.UNSET
     ended_well = measured.signal is None and (
         measured.exit_code == 0 or (bool(answer.error) and measured.exit_code == 1)
     )
@@ -108,7 +108,7 @@ def _judge(
         return "ok", ""
     if error:
         return "exit", f"It ended with {measured.end}, having said: {error}"
-    if job.what == "script":
+    if job.kind == "script":
         return "exit", f"It ended with {measured.end}."
     if answered:
         return "exit", f"It answered, and then ended with {measured.end}."

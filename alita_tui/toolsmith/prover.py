@@ -149,7 +149,7 @@ class Prover:
         try:
             lock = await self._sandbox.lock(lint.needs, self._progress)
             job = Job(
-                run_id="lint", module="lint", code=lint.script, what="script", lock=lock,
+                run_id="lint", module="lint", code=lint.script, kind="script", lock=lock,
                 arguments={"text": lint.question(draft.code)}, limits=self.limits,
             )  # fmt: skip
             report = await self._sandbox.run(job, lambda *_: None, self._progress)
@@ -191,7 +191,7 @@ class Prover:
             language=draft.language,
             parameters=tuple(runtime_of(draft.language).parameters(draft)),
             tests=draft.tests,
-            what="test",
+            kind="test",
             lock=lock,
             limits=self.limits,
             **({"capabilities": granted} | scratch),

@@ -110,7 +110,7 @@ class PlayedSandbox:
     async def run(self, job: Job, on_output: Any, progress: Any) -> RunReport:
         self.jobs.append(job)
         on_output("stdout", "printed\n")
-        if job.what == "test":
+        if job.kind == "test":
             tested = self.tests.pop(0) if self.tests else PASS
             if isinstance(tested, Exception):
                 raise tested

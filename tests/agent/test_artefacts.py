@@ -81,7 +81,7 @@ async def test_a_file_of_another_session_or_of_the_machine_is_not_reachable(tmp_
     await here.do(SubmitTask(text="go"), when=approve)
     failed = here.events(e.ActionFailed)
     assert len(failed) >= 2 and all("There is no file" in event.text for event in failed)
-    assert not [job for job in here.sandbox.jobs if job.what == "run"]
+    assert not [job for job in here.sandbox.jobs if job.kind == "run"]
 
 
 async def test_a_reference_takes_a_part_of_an_earlier_result(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_reference_takes_a_part_of_an_earlier_result(tmp_path: Path) -> 
     here.rules[:] = rules(*steps, run(values={"$ref": f"e{seq}#/rows/99"}), run(values={"$ref": "e2"}), DONE)
     here.reopen()
     await here.do(SubmitTask(text="again"), when=approve)
-    jobs = [job.arguments for job in here.sandbox.jobs if job.what == "run"][1:]
+    jobs = [job.arguments for job in here.sandbox.jobs if job.kind == "run"][1:]
     assert jobs == [{"values": {"first": value}} for value in pointers.values()]
     assert here.events(e.ToolCalled)[-1].references == (f"e{seq}#/a~1b/~0",)
     assert here.events(e.ToolCalled)[-1].arguments == {"values": {"first": {"$ref": f"e{seq}#/a~1b/~0"}}}
@@ -112,7 +112,7 @@ async def test_bytes_are_handed_over_in_base64_where_they_are_asked_for_so(tmp_p
     handle = here.events(e.ArtefactAdded)[0].artefact.handle
     (failed,) = here.events(e.ActionFailed)
     assert f"{handle}#base64" in failed.hint, "the model is told how"
-    (job,) = [job for job in here.sandbox.jobs if job.what == "run"]
+    (job,) = [job for job in here.sandbox.jobs if job.kind == "run"]
     assert isinstance(job.arguments, dict)
     assert b64decode(job.arguments["values"]["image"], validate=True) == given.read_bytes()
     assert here.events(e.ToolCalled)[-1].arguments == {"values": {"image": {"$ref": "dot.png#base64"}}}
@@ -232,7 +232,7 @@ class Meeting:
         self.run, here.sandbox.run = here.sandbox.run, self.meet  # type: ignore[method-assign]
 
     async def meet(self, job: Job, on_output: Any, progress: Any) -> RunReport:
-        if job.what != "run":
+        if job.kind != "run":
             return await self.run(job, on_output, progress)
         self.there += 1
         self.most = max(self.most, self.there)

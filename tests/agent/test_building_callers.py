@@ -63,7 +63,7 @@ async def test_it_is_pinned_shown_granted_and_run(tmp_path: Path) -> None:
     assert newest(at).capabilities.tools == (pin(inner),), "with the digest, and all that it may use"
     build = at.view.state.builds[0]
     assert build.current is not None and "tools" in names_to_accept(risks(build, build.current))
-    assert answers == [8] and [job.module for job in at.sandbox.jobs if job.what == "run"] == [
+    assert answers == [8] and [job.module for job in at.sandbox.jobs if job.kind == "run"] == [
         "outer",
         "inner",
     ]

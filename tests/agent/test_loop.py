@@ -36,7 +36,7 @@ async def test_build_approve_run_answer_remember(tmp_path: Path) -> None:
     assert [card.name for card in lab.shelf.cards()] == ["double_it"]
     assert lab.shelf.get("double_it").runs == 1
     assert lab.settled == [lab.events(e.ApprovalRequested)[0].digest]
-    assert len([job for job in lab.sandbox.jobs if job.what == "test"]) == 3
+    assert len([job for job in lab.sandbox.jobs if job.kind == "test"]) == 3
     assert lab.memory.recall("double four")
 
 

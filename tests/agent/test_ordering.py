@@ -147,5 +147,5 @@ async def test_tests_with_stand_ins_are_never_said_to_have_had_the_real_thing(tm
     await lab.do(TASK, when=decide)
     first, again = lab.events(e.BuildTested)
     assert first.granted.none and again.granted.none and lab.shelf.get("double_it")
-    runs = [job for job in lab.sandbox.jobs if job.what == "test"]
+    runs = [job for job in lab.sandbox.jobs if job.kind == "test"]
     assert len(runs) == 6 and all(job.scratch == {} and job.capabilities.network for job in runs)

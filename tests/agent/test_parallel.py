@@ -392,7 +392,7 @@ async def test_a_label_means_the_tasks_own_run(tmp_path: Path) -> None:
     await lab.do(SubmitTask(text="build"), when=approve)
     lab.sandbox.runs = [lambda job: e.RunReport(status="ok", exit_code=0, result=2 * job.arguments["x"])] * 4
     await lab.play(SubmitTask(text="alpha"), SubmitTask(text="beta"))
-    asked = {(job.arguments["x"]) for job in lab.sandbox.jobs if job.what == "run"}
+    asked = {(job.arguments["x"]) for job in lab.sandbox.jobs if job.kind == "run"}
     assert asked == {3, 6, 5, 10}
     sound(lab)
 

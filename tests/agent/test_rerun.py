@@ -78,7 +78,7 @@ async def test_what_runs_is_what_was_recorded_and_is_granted_nothing() -> None:
     done, sandbox = await rerun(whole)
     calls = [one.event for one in whole if isinstance(one.event, e.ToolCalled)]
     drafts = [one.event.draft for one in whole if isinstance(one.event, e.BuildDrafted)]
-    runs = [job for job in sandbox.jobs if job.what == "run"]
+    runs = [job for job in sandbox.jobs if job.kind == "run"]
     assert [job.arguments for job in runs] == [call.arguments for call in calls]
     assert {job.code for job in sandbox.jobs} <= {draft.code for draft in drafts}
     assert all(job.capabilities.none and not job.digest for job in sandbox.jobs)

@@ -57,7 +57,7 @@ async def test_it_waits_does_nothing_meanwhile_and_goes_on(tmp_path: Path, disk:
         elif isinstance(event, e.SavingStalled) and event.text:
             stalls.append(event)
             # The run that was begun before may end; no other begins.
-            done.append((len(lab.bus.history), sum(job.what == "run" for job in lab.sandbox.jobs)))
+            done.append((len(lab.bus.history), sum(job.kind == "run" for job in lab.sandbox.jobs)))
             disk.full = len(stalls) < 5
         return approve(event)
 
@@ -67,7 +67,7 @@ async def test_it_waits_does_nothing_meanwhile_and_goes_on(tmp_path: Path, disk:
     assert len(set(done[1:6])) == 1, "nothing was recorded and nothing ran while it waited"
     assert not lab.view.live.unsaved
     assert [card.version for card in lab.shelf.cards()] == [1]
-    assert len([job for job in lab.sandbox.jobs if job.what == "run"]) == 1
+    assert len([job for job in lab.sandbox.jobs if job.kind == "run"]) == 1
     lab.file.close()
 
 

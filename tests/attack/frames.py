@@ -153,7 +153,7 @@ async def one(dice: random.Random) -> str:
     while (found := take(wire)) is not None:
         read.append(found)
     container.channel = _Words(read)  # type: ignore[assignment]
-    job = Job(run_id="r", module="m", code="", what=dice.choice(["run", "script", "run"]))
+    job = Job(run_id="r", module="m", code="", kind=dice.choice(["run", "script", "run"]))
     try:
         report = await converse(container, job, lambda *_: None)
     except SandboxUnavailable as error:

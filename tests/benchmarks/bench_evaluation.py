@@ -31,7 +31,7 @@ class Clocks:
         """Seconds of both that were not the agent's until a case ended, for each case."""
         self._agent = self._agent_processor = 0.0
         self._begin: Callable[..., Awaitable[None]] = TaskRunner.begin
-        self._make: Callable[..., None] = eval_session.settle
+        self._make: Callable[..., None] = eval_session.prepare_home
 
     async def task(self, *given: object) -> None:
         """Do a task. What the processor does meanwhile is the agent's, and the model's server in this process."""
@@ -90,10 +90,10 @@ def evaluation(results: dict[str, dict[str, float | str | None]], row: Row, case
         run = eval_begin.folder_of_runs(app) / setup.run
         with (
             patch.object(TaskRunner, "begin", lambda *given: clocks.task(*given)),
-            patch.object(eval_homes, "settle", clocks.home),
+            patch.object(eval_homes, "prepare_home", clocks.home),
         ):
             began = time.perf_counter()
-            done = asyncio.run(evaluating.go_on(app, setup, run, 1, clocks.ended))
+            done = asyncio.run(evaluating.run_cases(app, setup, run, 1, clocks.ended))
         close_all()
     assert len(done) == len(clocks.ends) == cases + 1
     assert sum(not one.solved for one in done) == sum("wrong" in _case(n)["task"] for n in range(cases + 1))

@@ -51,7 +51,7 @@ async def until_it_waits(sandbox: PodmanSandbox) -> None:
 def test_what_is_started_ahead():
     lock = Lock()
     assert ahead(job("", lock), packages=True) == {"start:javascript"}
-    assert ahead(job("", lock, what="judge"), packages=True) == frozenset()
+    assert ahead(job("", lock, kind="judge"), packages=True) == frozenset()
     granted = Capabilities(network=("example.org",))
     assert ahead(job("", lock, capabilities=granted), packages=True) == frozenset(), (
         "where the broker is, node reads when it starts"

@@ -322,7 +322,7 @@ async def test_a_persons_tests_get_what_they_were_granted_and_scripts_never_do(
         module="tool_t",
         code=GET,
         tests=tests,
-        what="test",
+        kind="test",
         capabilities=net(f"api.example:{site.port}"),
         limits=LIMITS,
     )
@@ -333,7 +333,7 @@ async def test_a_persons_tests_get_what_they_were_granted_and_scripts_never_do(
     )
     assert [case.passed for case in draft.cases] == [False]
     script = msgspec.structs.replace(
-        job, what="script", tests="", digest="d", code="import os\nprint('http_proxy' in os.environ)\n"
+        job, kind="script", tests="", digest="d", code="import os\nprint('http_proxy' in os.environ)\n"
     )
     assert (await bench.sandbox.run(script, nothing, nothing)).stdout == "False\n"
     assert [one.call_id for one in bench.told] == ["build"]

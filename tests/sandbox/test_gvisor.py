@@ -214,7 +214,7 @@ async def test_a_tool_runs_on_gvisors_kernel(own_kernel: EngineSettings) -> None
             assert (found, said) == (["atila"], "child\n")
             assert kernel != Path("/proc/version").read_text()
         tests = "from gvisor_tool import run\ndef test_one():\n    assert run('ab')[0] == ['ba']\n"
-        tested = await sandbox.run(msgspec.structs.replace(job, what="test", tests=tests), nothing, nothing)
+        tested = await sandbox.run(msgspec.structs.replace(job, kind="test", tests=tests), nothing, nothing)
         assert [case.passed for case in tested.cases] == [True]
         assert "runsc (gVisor)" in (await sandbox.status()).engine
     finally:

@@ -30,7 +30,7 @@ async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
 async def tried(sandbox: PodmanSandbox, code: str, tests: str, **more: Any) -> RunReport:
     """How self-tests of the module `tool` end."""
     job = Job(
-        run_id="r1", module="tool", code=textwrap.dedent(code), tests=textwrap.dedent(tests), what="test",
+        run_id="r1", module="tool", code=textwrap.dedent(code), tests=textwrap.dedent(tests), kind="test",
         limits=more.pop("limits", LIMITS), **more,
     )  # fmt: skip
     return await sandbox.run(job, lambda *_: None, lambda *_: None)
@@ -38,7 +38,7 @@ async def tried(sandbox: PodmanSandbox, code: str, tests: str, **more: Any) -> R
 
 async def judged(sandbox: PodmanSandbox, *pieces: Piece, code: str = "", total: float = 12.0) -> list[Any]:
     job = Job(
-        run_id="r1", module="tool", code=code, what="judge", plan=Plan(pieces=pieces, total=total), limits=LIMITS
+        run_id="r1", module="tool", code=code, kind="judge", plan=Plan(pieces=pieces, total=total), limits=LIMITS
     )  # fmt: skip
     report = await sandbox.run(job, lambda *_: None, lambda *_: None)
     assert report.status == "ok", report
@@ -519,15 +519,15 @@ def left():
         "{" * 5000,
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("what", ["run", "test"])
+@pytest.mark.parametrize("kind", ["run", "test"])
 async def test_what_a_tool_writes_as_its_answer_ends_in_a_report(
-    sandbox: PodmanSandbox, said: str, what: Any
+    sandbox: PodmanSandbox, said: str, kind: Any
 ) -> None:
     code = f"import os\n\nos.write(3, {said!r}.encode())\nos._exit(0)\n\n\ndef run(x=1):\n    return 1\n"
     job = Job(
-        run_id="r1", module="tool", code=code, tests=SWALLOWED, what=what, arguments={}, limits=LIMITS
+        run_id="r1", module="tool", code=code, tests=SWALLOWED, kind=kind, arguments={}, limits=LIMITS
     )  # fmt: skip
     report = await sandbox.run(job, lambda *_: None, lambda *_: None)
     assert isinstance(report, RunReport) and all(isinstance(case, TestCase) for case in report.cases)
-    assert what == "run" or report.status != "ok" or failing(report)
-    assert what == "test" or report.status != "ok"
+    assert kind == "run" or report.status != "ok" or failing(report)
+    assert kind == "test" or report.status != "ok"

@@ -191,7 +191,7 @@ async def test_self_tests_are_counted_one_by_one(sandbox: PodmanSandbox) -> None
         module="tool_under_test",
         code="def run(x):\n    return x + 1\n",
         tests=tests,
-        what="test",
+        kind="test",
         limits=QUICK,
     )
     report = await sandbox.run(job, nothing, nothing)
@@ -214,7 +214,7 @@ async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> Non
     report = await sandbox.run(job, nothing, nothing)
     assert report.result == "a@example.org"
     tests = "import tool_under_test\ndef test_it():\n    assert tool_under_test.run('a@b.org') == 'a@b.org'\n"
-    tried = await sandbox.run(msgspec.structs.replace(job, what="test", tests=tests), nothing, nothing)
+    tried = await sandbox.run(msgspec.structs.replace(job, kind="test", tests=tests), nothing, nothing)
     told = Provided(distribution="email-validator", modules=("email_validator",))
     assert (tried.status, tried.provided, report.provided) == ("ok", (told,), ())
     (folder,) = sandbox._held

@@ -68,7 +68,7 @@ async def test_every_starter_passes_its_own_tests_with_nothing_granted(settings:
             draft = STARTERS.draft(name)
             if draft.requirements:
                 continue  # they are approved with their packages, below
-            job = Job(run_id="t", module=name, code=draft.code, tests=draft.tests, what="test")
+            job = Job(run_id="t", module=name, code=draft.code, tests=draft.tests, kind="test")
             report = await sandbox.run(job, nothing, nothing)
             assert report.status == "ok" and report.cases, report
             assert [case for case in report.cases if not case.passed] == [], report

@@ -182,7 +182,7 @@ async def test_an_ordinary_requirement_goes_on_to_the_tests(
     verdict = await trial.judge(needing("quiet-old-thing"), "Use a package.")
     assert [one.state for one in verdict.gates] == ["passed"]
     assert index.asked[-1] == "/v1/querybatch"
-    assert [job.what for job in sandbox.ran] == ["test"]
+    assert [job.kind for job in sandbox.ran] == ["test"]
     assert sandbox.ran[0].lock.packages[0].hashes
 
 

@@ -174,7 +174,7 @@ async def test_a_case_without_its_file_is_held_against_nobody(
 
 async def tried(podman: PodmanSandbox, code: str, tests: str, **more: object) -> dict[str, str]:
     job = Job(
-        run_id="r1", module="tool", code=textwrap.dedent(code), tests=textwrap.dedent(tests), what="test",
+        run_id="r1", module="tool", code=textwrap.dedent(code), tests=textwrap.dedent(tests), kind="test",
         limits=ROOMY, **more,  # type: ignore[arg-type]
     )  # fmt: skip
     report = await podman.run(job, lambda *_: None, lambda *_: None)

@@ -151,7 +151,7 @@ def work(job: dict[str, Any], waiting_program: Foreign | None) -> dict[str, Any]
     finally:
         os.close(file)
     sys.path.insert(0, "/tmp/tool")
-    if job["what"] == "script":
+    if job["kind"] == "script":
         return script(job, path)
     return {"result": imported(name, path, source).run(**job["arguments"])}
 

@@ -72,7 +72,7 @@ class Trial:
         """Return a job's answer: the cases of a `test` job, else one entry for each piece there was time for."""
         if self._plan["imports"]:
             self._fork_server.prepare(self._plan["imports"])
-        if self._plan["what"] == "test":
+        if self._plan["kind"] == "test":
             return self._tests(
                 self._plan["pieces"][0], UNLIMITED_SECONDS, time.monotonic() + UNLIMITED_SECONDS
             )

@@ -49,7 +49,7 @@ class ForkServer:
 
     def fork(self, role: str, uid: int, pipes: list[int], seed: int | None) -> int:
         """Fork a party and return its process id; with a hash seed it is a new interpreter."""
-        return self._ask({"what": role, "uid": uid, "seed": seed}, pipes)
+        return self._ask({"role": role, "uid": uid, "seed": seed}, pipes)
 
     def wait(self, pid: int) -> int:
         """Wait for a party to end; return its wait status."""
@@ -95,7 +95,7 @@ def _obey(command: dict[str, Any], ancillary: Any) -> int:
     if pid == 0:
         try:
             become(pipes, command["uid"], alone=True)
-            _live(command["what"], command["seed"])
+            _live(command["role"], command["seed"])
         finally:
             os._exit(70)
     for fd in pipes:

@@ -47,26 +47,28 @@ class Job(Value, frozen=True):
     """Snake-case name of the tool."""
     code: str
     language: str = "python"
-    """Of the code (`runtimes`)."""
+    """Language of the code, one of `runtimes`."""
     parameters: tuple[str, ...] = ()
-    """For `test` and `judge` jobs of code that does not say it itself: the names of arguments given by their place."""
+    """For `test` and `judge` jobs: names of the parameters by position, in a language whose code does not name them."""
     tests: str = ""
     """For `test` jobs: the module with the `test_*` functions."""
-    what: Literal["run", "test", "script", "judge"] = "run"
-    """`script`: the file itself, as `__main__` or by its `#!` line; ok when it exits with 0. `judge`: `plan`."""
+    kind: Literal["run", "test", "script", "judge"] = "run"
+    """`run` calls the tool; `test` runs its tests; `judge` carries out `plan`.
+
+    `script` runs the file as `__main__`, or by its `#!` line, and is ok if it exits with 0.
+    """
     plan: Plan | None = None
-    """For `judge` jobs: what is to be done with the draft; the result has an entry for each piece."""
+    """For `judge` jobs: the pieces of work on the draft; the result has an entry for each."""
     arguments: Json = None
     """For `run` jobs: keyword arguments of `run`. For scripts: the standard input, as JSON."""
     lock: Lock = Lock()
     digest: str = ""
-    """The approved build whose code this is: its calls in a session may share a container. Empty: never."""
+    """Digest of an approved build, whose calls in a session may share a container. Empty: a fresh container."""
     limits: Limits = Limits()
     capabilities: Capabilities = Capabilities()
-    """What is granted: to an approved digest, or by a person to a draft's tests. The draft profile grants nothing."""
+    """What the run may use: approved with its digest, or granted by a person to a draft's tests; nothing by default."""
     remote: bool = False
-    """True for a tool of an MCP server: the code is what was pinned of it (`spine.servers`), and nothing of it runs
-    here but the server."""
+    """True for a tool of an MCP server: the code is its pinned descriptor (`spine.servers`), and the server runs it."""
     inputs: tuple[InputFile, ...] = ()
     """Files of this call, mounted read-only; the n-th is at `input_path(n, name)`."""
     outputs: str = ""

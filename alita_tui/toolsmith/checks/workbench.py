@@ -98,7 +98,7 @@ class Workbench:
             code=case.draft.code,
             language=case.draft.language,
             parameters=tuple(runtime_of(case.draft.language).parameters(case.draft)),
-            what="judge",
+            kind="judge",
             plan=Plan(pieces=tuple(pieces), total=total),
             lock=case.lock,
             limits=self._bounds(total + longest + 4),

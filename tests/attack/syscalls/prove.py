@@ -45,7 +45,7 @@ async def prove(settings: EngineSettings, names: tuple[str, ...]) -> list[str]:
                 lock = Lock() if " " in name else await sandbox.lock([name], lambda *_: None)
                 for piece in USES[name].split("\n#---\n"):
                     job = Job(
-                        run_id=name, module="uses_it", code=piece, what="script", lock=lock, limits=LIMITS
+                        run_id=name, module="uses_it", code=piece, kind="script", lock=lock, limits=LIMITS
                     )
                     report = await sandbox.run(job, lambda *_: None, lambda *_: None)
                     if report.status != "ok":

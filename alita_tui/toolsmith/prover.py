@@ -225,7 +225,7 @@ class Prover:
 
 
 def _lint_doubts(draft: ToolDraft, findings: Sequence[Finding]) -> list[str]:
-    """Return the warnings and errors of the language's linter, for the model: it can mend most of them."""
+    """Return the warnings and errors of the language's linter for the model, which can repair most of them."""
     lint = runtime_of(draft.language).lint
     rule = lint.title if lint else ""
     return [
@@ -262,8 +262,8 @@ def _failure(report: RunReport) -> str:
     return f"The self-tests ended with status {report.status}.{limits}\n{report.error}\n{report.stderr[-2000:]}".strip()
 
 
-def _difference(first: RunReport, again: RunReport) -> str:
+def _difference(first: RunReport, repeated: RunReport) -> str:
     outcome = [(case.name, case.passed) for case in first.cases]
-    if outcome != [(case.name, case.passed) for case in again.cases]:
+    if outcome != [(case.name, case.passed) for case in repeated.cases]:
         return "The self-tests do not give the same result each time; make tool and tests deterministic."
     return ""

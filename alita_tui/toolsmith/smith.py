@@ -120,7 +120,7 @@ class Smith:
         elif verdict and state.status in (verdict.decision, "lent"):
             if not await self._gate.was_given(request, verdict):
                 return await self._ask_person(state, attempt.number, draft, lock)
-            # An edit's text was lost with the process, so the draft that was edited waits for a verdict again.
+            # The process ended with the text of an edit, so the draft before the edit waits for a verdict again.
             command = ResolveApproval(approval_id=state.approval_id, digest=state.digest, verdict=verdict)
         elif attempt.author == "person":
             return await self._prove_edit(state, attempt.number + 1, draft)
@@ -147,7 +147,7 @@ class Smith:
         ]
         signatures: list[str] = []
         doubted: list[ToolDraft] = []  # drafts that passed their tests, but failed a check
-        before: ToolDraft | None = None
+        previous: ToolDraft | None = None
         if order.draft is not None:
             return await self._make_from_draft(build, order.draft)
         for attempt in range(1, self._max_repairs + 2):
@@ -197,8 +197,8 @@ class Smith:
                 return await self._fall_back(
                     build, attempt, doubted, f"repairs do not get further: {problem}"
                 )
-            messages += repair(reply.requests, problem, before, draft)
-            before = draft or before
+            messages += repair(reply.requests, problem, previous, draft)
+            previous = draft or previous
         reason = f"no draft passed after {self._max_repairs} repairs; the last: {problem}"
         return await self._fall_back(build, attempt, doubted, reason)
 
@@ -256,7 +256,7 @@ class Smith:
         *,
         registered: bool = False,
     ) -> BuildOutcome:
-        """Carry out a verdict; with `registered`, that is recorded already and the tool only has to be lent again."""
+        """Carry out a verdict. With `registered` the registration is recorded; the tool only has to be lent again."""
         verdict = command.verdict
         match verdict.decision:
             case "approved":

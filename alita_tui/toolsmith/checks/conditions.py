@@ -41,13 +41,14 @@ Calls = list[dict[str, Json]]
 Answer = dict[str, Any]
 
 
-class Seen(NamedTuple):
-    """What a draft's tests and calls did under one setting."""
+class UnderSetting(NamedTuple):
+    """The results of a draft's tests and calls under one setting."""
 
     failing: tuple[str, ...]
+    """Names of its tests that failed, or the error that kept them from running."""
     answers: list[Answer]
     complete: bool
-    """False if there was no time for all of it."""
+    """False if there was no time for all of them."""
 
 
 class Plain(NamedTuple):
@@ -107,39 +108,39 @@ class ConditionsCheck:
 
     async def _tried(
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
-    ) -> tuple[Plain, list[Seen]]:
+    ) -> tuple[Plain, list[UnderSetting]]:
         """Return the results of the calls, plain and under each setting. Raises CouldNotRun."""
         alone = piece_of_calls(case, calls[:_CALLS], fresh=True)  # a process for each call
         pieces = [alone, piece_of_calls(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
-        plainly = len(pieces)
+        plain_count = len(pieces)
         pieces += [piece_of_calls(case, calls, conditions=setting.conditions) for setting in tried]
         # Tests come last, because they may leave files that the calls would find.
         pieces += [piece_of_tests(case, conditions=setting.conditions) for setting in tried if setting.tests]
         judged = await self._bench.judge(case, pieces, total=_TOTAL)
-        unasked = not _ASKS_LOCALE.search(case.draft.code)
+        ignores_locale = not _ASKS_LOCALE.search(case.draft.code)
         answers = [
             self._bench.answers(piece_result, len(piece.calls))
-            for piece_result, piece in zip(judged[:plainly], pieces, strict=False)
+            for piece_result, piece in zip(judged[:plain_count], pieces, strict=False)
         ]
-        if len(answers) < plainly or any(
+        if len(answers) < plain_count or any(
             map(lambda outcomes, piece: len(outcomes) < len(piece.calls), answers, pieces)
         ):
             raise CouldNotRun("there was no time to call it twice")
         plain = Plain(answers[0], answers[1], answers[2] if again else [])
-        call_results, tests = iter(judged[plainly:]), iter(judged[plainly + len(tried) :])
-        results: list[Seen] = []
+        call_results, tests = iter(judged[plain_count:]), iter(judged[plain_count + len(tried) :])
+        results: list[UnderSetting] = []
         for setting in tried:
             tested = next(tests, None) if setting.tests else Tested()
             called = next(call_results, None)
             if not isinstance(tested, Tested) or called is None:
                 break
-            local = bool(setting.conditions.locale) and unasked
+            local = bool(setting.conditions.locale) and ignores_locale
             failing = tuple(
                 test.name
                 for test in tested.cases
                 if not test.passed and not tested.late and not (local and _CODEC.search(test.message))
             )
-            wrong = failing or (
+            failures = failing or (
                 (one_line(tested.error.strip().splitlines()[-1], 120),) if tested.error else ()
             )
             values = self._bench.answers(called, len(calls))
@@ -147,7 +148,9 @@ class ConditionsCheck:
                 pairs = zip(values, plain.row, strict=False)
                 values = [b if _CODEC.search(str(a.get("error"))) else a for a, b in pairs]
             late = any(map(lambda a, b: _late(a) and not _late(b), values, plain.row))
-            results.append(Seen(wrong, values, len(values) == len(calls) and not tested.late and not late))
+            results.append(
+                UnderSetting(failures, values, len(values) == len(calls) and not tested.late and not late)
+            )
         return plain, results
 
     async def _causes(
@@ -202,17 +205,17 @@ def _calls(draft: ToolDraft, tests: Calls) -> Calls:
     return [*calls, *dated(calls, Fit(draft.input_schema))] if knows_clocks(draft.code) else calls
 
 
-def _differs(plain: Plain, result: Seen) -> bool:
+def _differs(plain: Plain, result: UnderSetting) -> bool:
     return bool(result.failing) or _first(plain, result) is not None
 
 
-def _first(plain: Plain, result: Seen) -> int | None:
+def _first(plain: Plain, result: UnderSetting) -> int | None:
     """Return the index of the first call whose result differs from the plain run; None if all agree."""
     pairs = enumerate(zip(plain.row, result.answers, strict=False))
     return next((n for n, (a, b) in pairs if not same_answer(a, b)), None)
 
 
-def _difference(calls: Calls, plain: Plain, result: Seen, *, calls_too: bool = True) -> str:
+def _difference(calls: Calls, plain: Plain, result: UnderSetting, *, calls_too: bool = True) -> str:
     """Return the first call with another result, and the tests that fail."""
     at = _first(plain, result) if calls_too else None
     texts = [] if at is None else [_compared(calls[at], result.answers[at], plain.row[at], "otherwise")]

@@ -45,14 +45,14 @@ class CoverageCheck:
         watched = await self._bench.watched(case)
         if watched.problem:
             raise CouldNotRun(watched.problem)
-        by, also = "own tests", []
+        by, passed_by_hidden = "own tests", []
         try:
-            also = (await self._hidden.ran(case)).called.passed
+            passed_by_hidden = (await self._hidden.ran(case)).called.passed
         except CouldNotRun:
             by = "own tests, and there are no hidden ones"
         else:
             by = "own and hidden tests"
-        missed = watched.missed(also)
+        missed = watched.missed(passed_by_hidden)
         rows = [evidence(_lines(span), f"never run by {by}", "bad") for span in spans(missed.lines)[:_SHOWN]]
         rows += [evidence(f"line {line}", text, "bad") for line, text in missed.parts[:_SHOWN]]
         ways = [evidence(f"line {line}", text, "muted") for line, text in missed.ways[:_WAYS_SHOWN]]

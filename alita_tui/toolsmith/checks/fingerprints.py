@@ -59,6 +59,33 @@ def arguments(draft: ToolDraft, probe: str) -> dict[str, Json] | None:
     return named_values if fits(named_values, draft.input_schema) else None
 
 
+def shared_probes(
+    ours: ToolDraft, theirs: ToolDraft, samples: Iterable[dict[str, Json]]
+) -> list[tuple[Json, Json]]:
+    """Return those samples that both schemas accept, each with its values under either tool's names."""
+    our_names, their_names = required(ours), required(theirs)
+    pairs: list[tuple[Json, Json]] = []
+    for sample in samples:
+        names = our_names if set(our_names) <= set(sample) else their_names
+        if not set(names) <= set(sample):
+            continue
+        values = [sample[name] for name in names]
+        pair = dict(zip(our_names, values, strict=True)), dict(zip(their_names, values, strict=True))
+        if fits(pair[0], ours.input_schema) and fits(pair[1], theirs.input_schema) and pair not in pairs:
+            pairs.append(pair)
+    return pairs
+
+
+def answered_by_both(
+    ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]
+) -> list[tuple[Json, Json]]:
+    """Return the results of the probes that both tools answered, in pairs."""
+    answers = zip(ours, theirs, strict=False)
+    return [
+        (our["result"], their["result"]) for our, their in answers if "result" in our and "result" in their
+    ]
+
+
 def fingerprint(probe_texts: Sequence[str], answers: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
     """Return answers by probe in their stored form, without errors and unanswered probes."""
     return {

@@ -26,7 +26,7 @@ _AGAIN = 20
 _TIMES = 6
 
 _ALONE = 8.0
-"""Seconds after which a call that runs alone comes to no end."""
+"""Seconds after which a call that runs alone counts as endless."""
 
 Answer = dict[str, Any]
 Calls = list[dict[str, Json]]
@@ -56,8 +56,8 @@ class FuzzCheck:
         candidates = await asyncio.to_thread(inputs, case.draft, tests)
         if not candidates:
             raise CouldNotRun("no input could be made from the input schema")
-        again = candidates[:_AGAIN] * _TIMES
-        answers = await self._bench.outputs(case, [*candidates, *again], seconds=2.0, total=12.0)
+        repeated = candidates[:_AGAIN] * _TIMES
+        answers = await self._bench.outputs(case, [*candidates, *repeated], seconds=2.0, total=12.0)
         late, answers = answers[len(candidates) :], answers[: len(candidates)]
         pairs = list(zip(candidates, answers, strict=False))
         pairs = await self._without_slow(case, pairs)
@@ -90,9 +90,9 @@ class FuzzCheck:
         return passed(self.name, summary, rows)
 
     async def _without_slow(self, case: Case, pairs: Pairs) -> Pairs:
-        """Leave out the inputs that took too long, unless one of a few also comes to no end alone, with more time.
+        """Leave out the inputs that timed out, unless one of three also times out alone and with more time.
 
-        A busy machine, or a draft that starts a browser for each call, is slow without being endless.
+        On a busy machine, or if each call starts a browser, a call can be slow without being endless.
         """
         late = sorted(
             (arguments for arguments, answer in pairs if answer.get("error") == "timeout"),
@@ -100,18 +100,16 @@ class FuzzCheck:
         )
         if not late:
             return pairs
+        in_time = [(arguments, answer) for arguments, answer in pairs if arguments not in late]
         ended: Pairs = []
         for arguments in (late[0], late[len(late) // 2], late[-1])[: len(late)]:
             answers = await self._bench.outputs(
                 case, [arguments], fresh=True, seconds=_ALONE, total=3 * _ALONE
             )
             if answers and answers[0].get("error") == "timeout":
-                return [
-                    *((given, answer) for given, answer in pairs if given not in late),
-                    (arguments, answers[0]),
-                ]
+                return [*in_time, (arguments, answers[0])]
             ended += [(arguments, answer) for answer in answers]
-        return [*((given, answer) for given, answer in pairs if given not in late), *ended]
+        return [*in_time, *ended]
 
     async def _stateful(self, case: Case, tried: Calls, answers: list[Answer], late: list[Answer]) -> str:
         """Return how a repeated input got another answer after hundreds of others; empty if none did.
@@ -139,11 +137,11 @@ class FuzzCheck:
                 break
             answers = await self._bench.outputs(case, tries, seconds=2.0, total=4.0)
             pairs = list(zip(tries, answers, strict=False))
-            again = await asyncio.to_thread(faults, case.draft, pairs)
-            kinds = {fault.kind: fault for fault in again}
-            before = smallest
+            found_again = await asyncio.to_thread(faults, case.draft, pairs)
+            kinds = {fault.kind: fault for fault in found_again}
+            previous = smallest
             smallest = [min(fault, kinds.get(fault.kind, fault), key=_size) for fault in smallest]
-            if smallest == before:
+            if smallest == previous:
                 break
         return smallest
 

@@ -30,14 +30,15 @@ from alita_tui.spine.text import counted
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both_results, evidence, failed, passed
 from alita_tui.toolsmith.checks.fingerprints import (
     agreement,
+    answered_by_both,
     arguments,
     fingerprint,
     own_probes,
-    required,
     shape,
+    shared_probes,
     suspicious,
 )
-from alita_tui.toolsmith.checks.probes import equal, fits, probes
+from alita_tui.toolsmith.checks.probes import equal, probes
 from alita_tui.toolsmith.checks.workbench import Workbench
 
 _PROBES = 14
@@ -91,7 +92,7 @@ class NeighboursCheck:
             record = await asyncio.to_thread(self._runnable, neighbour.record)
             if record is None:
                 continue
-            pairs = await asyncio.to_thread(_shared, case.draft, record.draft)
+            pairs = await asyncio.to_thread(_shared_probes, case.draft, record.draft)
             comparison, alike = await self._compare(case, record, pairs)
             summary = f"{neighbour.score:.2f} by description · {comparison}"
             label = f"{record.draft.name} v{record.version}"
@@ -152,8 +153,8 @@ class NeighboursCheck:
         probe_texts = list(dict.fromkeys([*own, *their_probes]))[:_MOST_PROBES]
         answers = await self._answers(case, probe_texts)
         digest = build_digest(case.draft, case.lock)
-        mine = {probe: answers[probe] for probe in own if probe in answers}
-        await asyncio.to_thread(self._shelf.answers.keep, digest, mine, registered=False)
+        own_answers = {probe: answers[probe] for probe in own if probe in answers}
+        await asyncio.to_thread(self._shelf.answers.keep, digest, own_answers, registered=False)
         return answers
 
     async def _answers(self, case: Case, probe_texts: Sequence[str]) -> dict[str, Json]:
@@ -181,22 +182,19 @@ class NeighboursCheck:
     async def _compare(
         self, case: Case, record: ToolRecord, pairs: list[tuple[Json, Json]]
     ) -> tuple[str, bool]:
-        theirs = Case(build_id=case.build_id, draft=record.draft, lock=record.lock)
-        ours, their_answers = await both_results(
+        """Return what came of running the build and a tool on the same probes, and whether they are alike."""
+        their_case = Case(build_id=case.build_id, draft=record.draft, lock=record.lock)
+        our_answers, their_answers = await both_results(
             self._bench.outputs(case, [our_arguments for our_arguments, _ in pairs], fresh=True, seconds=1.5),
             self._bench.outputs(
-                theirs, [their_arguments for _, their_arguments in pairs], fresh=True, seconds=1.5
+                their_case, [their_arguments for _, their_arguments in pairs], fresh=True, seconds=1.5
             ),
         )
-        if isinstance(ours, CouldNotRun):
-            raise ours
+        if isinstance(our_answers, CouldNotRun):
+            raise our_answers
         if isinstance(their_answers, CouldNotRun):
             return f"not compared: {their_answers.message}", False
-        both_answered = [
-            (a["result"], b["result"])
-            for a, b in zip(ours, their_answers, strict=False)
-            if "result" in a and "result" in b
-        ]
+        both_answered = answered_by_both(our_answers, their_answers)
         alike = sum(equal(a, b) for a, b in both_answered)
         kinds = {str(a) for a, _ in both_answered}
         summary = (
@@ -212,17 +210,5 @@ def _twin(record: ToolRecord) -> Twin:
     return Twin(name=record.draft.name, version=record.version, digest=record.digest)
 
 
-def _shared(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
-    """Return probes of both tools: the same values under either tool's names, where both schemas accept them."""
-    inputs = probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2)
-    mine, their_names = required(ours), required(theirs)
-    pairs: list[tuple[Json, Json]] = []
-    for sample in inputs:
-        names = mine if set(mine) <= set(sample) else their_names
-        if not set(names) <= set(sample):
-            continue
-        values = [sample[name] for name in names]
-        a, b = dict(zip(mine, values, strict=True)), dict(zip(their_names, values, strict=True))
-        if fits(a, ours.input_schema) and fits(b, theirs.input_schema) and (a, b) not in pairs:
-            pairs.append((a, b))
-    return pairs
+def _shared_probes(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
+    return shared_probes(ours, theirs, probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2))

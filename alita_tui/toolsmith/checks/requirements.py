@@ -68,8 +68,8 @@ class RequirementsCheck:
                 notes.append("known faults were not looked up")
             bad += [f"{package.name}: {fault}" for fault in faults]
             text = "; ".join([*faults, *notes])
-            told = package.direct and namesake(package.name)
-            tone: Tone = "bad" if faults else "warn" if told else "good"
+            is_namesake = package.direct and namesake(package.name)
+            tone: Tone = "bad" if faults else "warn" if is_namesake else "good"
             rows.append(evidence(f"{package.name} {package.version}", text, tone))
         if bad:
             return failed(self.name, "; ".join(bad), rows)
@@ -84,21 +84,22 @@ class RequirementsCheck:
             unknown_age = f"the index did not tell of {', '.join(without_facts[:5])}: their age is open{also}"
             raise CouldNotRun(unknown_age, rows)
         if listed.problem:
-            before = self._accepted()
-            again = f", as was accepted with {before}" if before else ""
+            accepted_with = self._accepted()
+            as_accepted = f", as was accepted with {accepted_with}" if accepted_with else ""
             return GateResult(
                 gate=self.name,
                 state="skipped",
-                summary=one_line(f"{_NO_DATABASE}{again}: {listed.problem}", 300),
+                summary=one_line(f"{_NO_DATABASE}{as_accepted}: {listed.problem}", 300),
                 rows=tuple(rows),
                 no_fault_database=True,
-                accepted_with=before,
+                accepted_with=accepted_with,
             )
         return passed(
             self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows
         )
 
     def _judge(self, package: LockedPackage, facts: PackageFacts | None) -> tuple[list[str], list[str]]:
+        """Return what is wrong with a package, for the model and the person, and what only the person should know."""
         since = (facts.first_upload if facts else "") or package.uploaded
         days = self._days(since)
         original = look_alike(package.name)
@@ -108,9 +109,9 @@ class RequirementsCheck:
             faults.append(f"it looks like {original}, which is meant more often, and is {age}")
         elif original:
             notes.append(f"looks like {original}, but has its own history")
-        elif other := namesake(package.name):
+        elif popular_one := namesake(package.name):
             scope = package.name.removeprefix(NPM).partition("/")[0]
-            notes.append(f"has the name of {other.removeprefix(NPM)}, but is of {scope}")
+            notes.append(f"has the name of {popular_one.removeprefix(NPM)}, but is of {scope}")
         young = days is not None and days < _YOUNG_DAYS
         if young and facts and facts.first_upload:
             faults.append(f"the project first appeared {days} days ago")
@@ -119,10 +120,12 @@ class RequirementsCheck:
         elif days is not None:
             notes.append(f"there since {since[:10]}")
         if (facts and facts.yanked) or package.deprecated:
-            # Much of npm needs something that is deprecated far below it, which no choice of versions avoids.
+            # Many npm packages depend indirectly on a deprecated one, and no choice of versions avoids that.
             remarks = notes if package.place and not package.direct else faults
             remarks.append(f"version {package.version} was withdrawn by its authors")
-        if package.deprecated:  # only a note, which the person alone sees: the model is shown the faults
+        if (
+            package.deprecated
+        ):  # a note, because the model is shown only the faults, and this text is a stranger's
             notes.append(f"they say: {package.deprecated}")
         if facts is None:
             notes.append("the index told nothing more")
@@ -152,7 +155,7 @@ def look_alike(name: str) -> str:
     if (original := namesake(name)) and _without_ends(_plain_npm(_scope(name))) == _without_ends(
         _plain_npm(original)
     ):
-        return original  # `@lodash/lodash` seems to be of those who make lodash, and anyone can take a free scope
+        return original  # `@lodash/lodash` seems to come from the makers of lodash, but anyone can take a free scope
     for popular_name in popular_names:
         plain_known = plain_of(popular_name)
         if plain == plain_known:
@@ -165,11 +168,11 @@ def look_alike(name: str) -> str:
 
 
 def namesake(name: str) -> str:
-    """Return the much used package of npm whose name another one has in a scope that none of the much used is in."""
+    """Return the popular npm package that an unknown scope repeats: `lodash` for `@abp/lodash`; empty for any other."""
     if not name.startswith(f"{NPM}@") or _scope(name) in _known_scopes():
         return ""
-    found = _known_without_ends().get(_without_ends(_plain_npm(name.partition("/")[2])), "")
-    return "" if found.startswith(f"{NPM}@") else found
+    popular_name = _known_without_ends().get(_without_ends(_plain_npm(name.partition("/")[2])), "")
+    return "" if popular_name.startswith(f"{NPM}@") else popular_name
 
 
 def _scope(name: str) -> str:
@@ -178,12 +181,12 @@ def _scope(name: str) -> str:
 
 @cache
 def _known_scopes() -> frozenset[str]:
-    """Return the scopes of the most used packages of npm, as `npm:@SCOPE`: whoever holds one names what is in it."""
+    """Return the scopes of the popular npm packages, as `npm:@SCOPE`; only a scope's owner can publish in it."""
     return frozenset(_scope(name) for name in popular_of_npm()) - {""}
 
 
 def known_names(package: LockedPackage) -> tuple[str, ...]:
-    """Return the most used packages of the registry that a package comes from."""
+    """Return the popular packages of the registry that a package comes from."""
     return popular_of_npm() if package.place else popular()
 
 
@@ -211,12 +214,12 @@ def _plain_npm(name: str) -> str:
 
 
 def _without_ends(plain: str) -> str:
-    """Return a plain name of npm without what says only that it is of npm: `node-request.js` is `request`."""
+    """Return a plain npm name without `node` or `js` at its ends, so that `node-request.js` is `request`."""
     return plain.removeprefix("node").removesuffix("js").removesuffix("node")
 
 
 @cache
 def _known_without_ends() -> dict[str, str]:
-    """Return the most used packages of npm by their plain names without these ends, where four letters are left."""
+    """Return the popular npm packages by their plain names without these ends, if at least four letters are left."""
     names = ((_without_ends(_plain_npm(name)), name) for name in reversed(popular_of_npm()))
     return {plain: name for plain, name in names if len(plain) >= 4}

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection
 
 from alita_tui import events as e
-from alita_tui.agent.given import due, workspace
+from alita_tui.agent.block_turns import due, workspace
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
 from alita_tui.agent.tasks import CurrentTask

@@ -31,7 +31,7 @@ class Builder(Protocol):
 class Verdicts(Protocol):
     """Takes a person's verdicts. `toolsmith` implements it."""
 
-    waits: Callable[[str], None]
+    on_wait: Callable[[str], None]
     """Called with a build's id when it begins to wait for the person."""
 
     def resolve(self, command: ResolveApproval) -> str:

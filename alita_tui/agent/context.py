@@ -11,9 +11,9 @@ from copy import copy
 from msgspec.structs import replace
 
 from alita_tui import events as e
-from alita_tui.agent.agents_told import directed, handed_part, refused, reported, without_team
+from alita_tui.agent.agent_messages import directed, handed_part, refused, reported, without_team
+from alita_tui.agent.block_turns import block_text
 from alita_tui.agent.checklist import from_person
-from alita_tui.agent.given import block_text
 from alita_tui.agent.passages import remarks, titled
 from alita_tui.agent.progress import STUCK
 from alita_tui.agent.references import file_list

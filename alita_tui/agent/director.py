@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from alita_tui import events as e
-from alita_tui.agent.agents_told import asks_for_team
+from alita_tui.agent.agent_messages import asks_for_team
 from alita_tui.agent.prompt import director_prompt
 from alita_tui.agent.role import Roles
 from alita_tui.agent.tasks import CurrentTask

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from alita_tui import events as e
 from alita_tui.agent.steering import Steering
-from alita_tui.agent.taking_up import TakingUp
+from alita_tui.agent.unfinished_work import UnfinishedWork
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
     AnswerQuestion,
@@ -27,15 +27,15 @@ class Holding:
     def __init__(
         self,
         bus: Bus,
-        taking_up: TakingUp,
+        unfinished_work: UnfinishedWork,
         steering: Steering,
-        again: Callable[[Command], None],
+        submit: Callable[[Command], None],
     ) -> None:
-        """`again` submits a command once more."""
+        """`submit` hands a command to the orchestrator again."""
         self._bus = bus
-        self._taking_up = taking_up
+        self._unfinished_work = unfinished_work
         self._steering = steering
-        self._again = again
+        self._submit = submit
         self._held: e.WorkHeld | None = None
         self._early: list[ResolveApproval | PutOff | AnswerQuestion] = []
         """Decisions that arrived while work was held; each is submitted again once something waits for it."""
@@ -46,20 +46,20 @@ class Holding:
 
     def begin(self, *, hold: bool) -> None:
         """Resume the unfinished work; with `hold`, work that would continue at once is held."""
-        held = self._taking_up.held() if hold else e.WorkHeld()
+        held = self._unfinished_work.would_continue() if hold else e.WorkHeld()
         if held.tasks or held.queued:
             self._held = held
             self._bus.hint(held)
         else:
-            self._taking_up.all()
+            self._unfinished_work.resume()
 
     def _release(self) -> None:
         self._held = None
         self._bus.hint(e.WorkHeld())
-        self._taking_up.all()
+        self._unfinished_work.resume()
 
-    async def takes(self, command: object) -> bool:
-        """Carry out a command with a special meaning while work is held; return False for any other."""
+    async def handled(self, command: object) -> bool:
+        """Carry out a command that means something else while work is held; return False for any other command."""
         if self._held is None:
             return isinstance(command, Continue)  # no work is held any more
         tasks = self._held.tasks
@@ -86,10 +86,13 @@ class Holding:
                 await self._bus.emit(e.Interrupted())
         self._release()
 
-    def waits(self, approval_id: str = "") -> None:
-        """Submit the earlier decision for this build or question, because something waits for it now."""
+    def resubmit(self, approval_id: str = "") -> None:
+        """Submit the decision again that arrived too early for this build, or (without an id) for a question.
+
+        Called when the build or question begins to wait for the person.
+        """
         for command in tuple(self._early):
             about = "" if isinstance(command, AnswerQuestion) else command.approval_id
             if about == approval_id:
                 self._early.remove(command)
-                self._again(command)
+                self._submit(command)

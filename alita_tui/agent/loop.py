@@ -77,23 +77,23 @@ class AgentLoop:
         task: CurrentTask,
         news: News,
         blocks: ContextBlocks,
-        waits: Callable[[RunTool, RunTool], bool],
+        needs_result_of: Callable[[RunTool, RunTool], bool],
         questions: Questions,
         planner: Planner,
-        turn: Callable[[], Awaitable[None]],
+        wait_for_slot: Callable[[], Awaitable[None]],
         *,
         max_steps: int,
         reply_tokens: int,
         director: Director | None = None,
     ) -> None:
-        """`news` is notified when a step begins, since the model then sees everything.
+        """`wait_for_slot` is awaited before each step; it returns at once unless the task lent its slot.
 
-        `turn` is awaited before a step: a task that lent its slot waits there for a free one. `waits` returns whether a
-        tool run needs the result of an earlier one of the same reply.
+        `news` is cleared when a step begins, since the model then sees everything. `needs_result_of` returns whether a
+        tool run needs the result of an earlier run of the same reply.
         """
-        self._turn = turn
+        self._wait_for_slot = wait_for_slot
         self._director = director
-        self._waits = waits
+        self._needs_result_of = needs_result_of
         self._questions = questions
         self._planner = planner
         self._bus = bus
@@ -117,10 +117,10 @@ class AgentLoop:
         malformed = 0
         if end := _stopped(earlier[::-1]):
             return end
-        if (left_builds := _left_builds(earlier)) and (end := await self._act(*left_builds)):
+        if (unstarted_builds := _unstarted_builds(earlier)) and (end := await self._act(*unstarted_builds)):
             return end
         while origin.current().step < self._max_steps:
-            await self._turn()
+            await self._wait_for_slot()
             self._next_step()
             start = len(self._bus.history)
             reply = await self._think()
@@ -178,11 +178,11 @@ class AgentLoop:
 
     async def _plan_anew(self, start: int) -> None:
         """Change the plan if a tool that it names failed since a position in the record."""
-        if another := self._planner.reweigh(self._since(start)):
-            await self._bus.emit(another)
-            followed = another.candidates[another.chosen]
-            before = self._task.plan(another.task_id)
-            await self._bus.emit(checklist(another.task_id, followed.steps, before, followed.recipe))
+        if revised_plan := self._planner.reweigh(self._since(start)):
+            await self._bus.emit(revised_plan)
+            followed = revised_plan.candidates[revised_plan.chosen]
+            before = self._task.plan(revised_plan.task_id)
+            await self._bus.emit(checklist(revised_plan.task_id, followed.steps, before, followed.recipe))
 
     async def _stuck(self, call_id: str, tried: str, watch: ProgressWatch) -> TaskEnd | None:
         """Ask the person what to change; return the end of the task if they want it to stop."""
@@ -232,7 +232,7 @@ class AgentLoop:
         for batch in batches(actions):
             number, action = next(iter(batch.items()))
             if parked and not isinstance(action, BuildTool):
-                continue  # it may need the build, so it counts as not done
+                continue  # it may need the build, so it is not carried out
             if len(batch) > 1:
                 await self._run_together(call_id, requests, cast(Mapping[int, RunTool | Delegate], batch))
                 continue
@@ -277,7 +277,7 @@ class AgentLoop:
                 if isinstance(action, RunTool)
                 and isinstance(before, RunTool)
                 and earlier < number
-                and self._waits(action, before)
+                and self._needs_result_of(action, before)
             ]
             name = cast(ActionName, requests[number].name)
             await asyncio.gather(*needed, return_exceptions=True)
@@ -328,8 +328,8 @@ def batches(actions: Mapping[int, Action]) -> list[dict[int, Action]]:
     """
     batches: list[dict[int, Action]] = []
     for number, action in actions.items():
-        before = [*batches[-1].values()][-1] if batches else None
-        if isinstance(action, RunTool | Delegate) and type(before) is type(action):
+        previous = [*batches[-1].values()][-1] if batches else None
+        if isinstance(action, RunTool | Delegate) and type(previous) is type(action):
             batches[-1][number] = action
         else:
             batches.append({number: action})
@@ -375,10 +375,13 @@ def _stopped(newest_first: Sequence[Envelope]) -> TaskEnd | None:
     return None
 
 
-def _left_builds(
+def _unstarted_builds(
     events: Sequence[Envelope],
 ) -> tuple[str, tuple[ToolRequest, ...], dict[int, Action]] | None:
-    """Return the newest reply's builds that were not begun, if the process ended at an earlier build of that reply."""
+    """Return the builds of the newest reply that were not begun, because the process ended during an earlier one.
+
+    They are the reply's id, its requests, and the actions by request; None if there are none.
+    """
     chosen: set[str] = set()
     for envelope in reversed(events):
         match envelope.event:

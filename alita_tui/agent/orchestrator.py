@@ -38,11 +38,11 @@ from alita_tui.agent.references import References
 from alita_tui.agent.role import Roles
 from alita_tui.agent.slots import Slots
 from alita_tui.agent.steering import Steering
-from alita_tui.agent.taking_up import TakingUp
 from alita_tui.agent.task_queue import RemoteCommand, TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import CurrentTask, why_not_again, why_not_retried
 from alita_tui.agent.tool_runs import ToolRuns
+from alita_tui.agent.unfinished_work import UnfinishedWork
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
@@ -127,11 +127,11 @@ class Orchestrator:
         self._questions = questions
         self._projection = StateProjection(bus, known_state)
         self._inbox: asyncio.Queue[Command | BuildJob | RemoteCommand | None] = asyncio.Queue()
-        """Commands, and builds that were put off and have ended; None: a task may begin."""
+        """Commands, and put-off builds that have ended; None: look whether a task may begin."""
         self._slots = Slots(policy.parallel, lambda: self._inbox.put_nowait(None))
         self._new_id = new_id
-        questions.waits = self._question_waits
-        verdicts.waits = self._build_waits
+        questions.on_wait = self._question_waits
+        verdicts.on_wait = self._build_waits
         self._queue = TaskQueue(bus, new_id)
         self._task = CurrentTask(bus, self._projection)
         self._jobs = BuildJobs(bus, self._projection, self._task, builder, self._inbox.put_nowait)
@@ -181,7 +181,7 @@ class Orchestrator:
         loop = crew.lead(
             partial(
                 AgentLoop, bus, asker, context, handlers, self._task, self._queue.news, self._blocks,
-                references.needs, questions, planner, self._slots.go_on,
+                references.needs, questions, planner, self._slots.wait_for_slot,
             )
         )  # fmt: skip
         self._steering = Steering(bus, self._task, self._files, self._queue, crew)
@@ -202,19 +202,19 @@ class Orchestrator:
             crew,
             estimate,
         )
-        self._taking_up = TakingUp(
+        self._unfinished_work = UnfinishedWork(
             bus, self._projection, self._task, self._queue, self._jobs, self._runner, self._lessons,
             self._outcomes, questions, self._start,
         )  # fmt: skip
-        self._holding = Holding(bus, self._taking_up, self._steering, self.send)
-        self._works: dict[str, asyncio.Task[None]] = {}
-        """Running work, by task."""
+        self._holding = Holding(bus, self._unfinished_work, self._steering, self.send)
+        self._asyncio_tasks: dict[str, asyncio.Task[None]] = {}
+        """Task id -> the asyncio task that works on it."""
         self.kept_open = False  # true while a viewer is attached: being idle then does not end `run`
 
     # --- commands -------------------------------------------------------------------------
 
     def send(self, command: Command | None) -> None:
-        """Queue a command. None: check whether there is work."""
+        """Queue a command; with None, only look whether a task may begin."""
         self._inbox.put_nowait(command)
 
     def hand_in(self, command: Command, done: Callable[[], None]) -> None:
@@ -230,7 +230,7 @@ class Orchestrator:
                 while not self._holding and self._slots.free and (task := self._queue.next()):
                     task_id = self._new_id()
                     self._start(task_id, self._runner.begin(task_id, task))
-                    await self._runner.on_record(task_id, self._works[task_id])
+                    await self._runner.on_record(task_id, self._asyncio_tasks[task_id])
                 if until_idle and self.idle and not self.kept_open:
                     return
                 command = await self._next_command()
@@ -244,15 +244,15 @@ class Orchestrator:
     async def _next_command(self) -> Command | BuildJob | RemoteCommand | None:
         """Wait for a command or for the end of a running task; return the command, if one came."""
         getter = asyncio.ensure_future(self._inbox.get())
-        waits: set[asyncio.Future[object]] = {getter, *self._works.values()}  # type: ignore[arg-type]
+        waits: set[asyncio.Future[object]] = {getter, *self._asyncio_tasks.values()}  # type: ignore[arg-type]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not getter.done():
                 getter.cancel()
-        for task_id, work in tuple(self._works.items()):
+        for task_id, work in tuple(self._asyncio_tasks.items()):
             if work.done():
-                del self._works[task_id]
+                del self._asyncio_tasks[task_id]
                 self._slots.end(task_id)
                 if not work.cancelled():
                     await self._safely(work.result)
@@ -273,11 +273,11 @@ class Orchestrator:
     @property
     def idle(self) -> bool:
         """True while no work runs and none waits."""
-        busy = self._works or self._queue.ready or self._jobs.running
+        busy = self._asyncio_tasks or self._queue.ready or self._jobs.running
         return not busy and self._inbox.empty()
 
     async def _carry_out(self, command: Command | BuildJob | RemoteCommand) -> None:  # noqa: C901  # one match over all kinds
-        if await self._holding.takes(command):
+        if await self._holding.handled(command):
             return
         match command:
             case RemoteCommand():
@@ -317,7 +317,7 @@ class Orchestrator:
                 await self._blocks.switch(block, on)
             case ForgetMemory(item_id=item_id, back=back):
                 await self._bus.emit(e.MemoryForgotten(item_id=item_id, back=back))
-            case Improve() if not self._works and not len(self._queue) and not self._holding:
+            case Improve() if not self._asyncio_tasks and not len(self._queue) and not self._holding:
                 task_id = self._new_id()
                 self._start(task_id, self._runner.improve(task_id, command))
             case Improve():
@@ -372,27 +372,27 @@ class Orchestrator:
         )
         if stopped := next(interruptible, ""):  # a second interrupt would cut off its ending
             running[stopped] = True
-            self._works[stopped].cancel()
+            self._asyncio_tasks[stopped].cancel()
 
     def _question_waits(self) -> None:
         self._slots.lend()
-        self._holding.waits()
+        self._holding.resubmit()
 
     def _build_waits(self, build_id: str) -> None:
-        """Called when a build begins to wait for the person; its task waits, too, unless the build was put off."""
+        """Lend the slot of the build's task, which waits, too, unless the build was put off."""
         build = self._projection.state.build(build_id)
-        self._holding.waits(build.approval_id if build else "")
+        self._holding.resubmit(build.approval_id if build else "")
         if build is None or not build.put_off:
             self._slots.lend()
 
     def _start(self, task_id: str, work: Coroutine[None, None, None]) -> None:
         if self._slots.free:
             self._slots.begin(task_id)
-        self._works[task_id] = asyncio.create_task(work, name="alita task")
+        self._asyncio_tasks[task_id] = asyncio.create_task(work, name="alita task")
 
     async def _stop(self) -> None:
         """Stop running tasks without ending them: they are resumed with the session."""
-        works, self._works = self._works, {}
+        works, self._asyncio_tasks = self._asyncio_tasks, {}
         for work in works.values():
             work.cancel()
         if works:
@@ -403,7 +403,7 @@ class Orchestrator:
         await self._jobs.cancel()
 
     async def _conclude(self, job: BuildJob) -> None:
-        """Act on the end of a build that was put off, and let its task continue."""
+        """Apply the consequences of a put-off build that has ended, and let its task continue."""
         self._queue.news.about(job.task_id)
         if not self._jobs.take(job):
             return

@@ -8,10 +8,10 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.actions import specs
+from alita_tui.agent.block_turns import HEADS, block_text, due, workspace
 from alita_tui.agent.compaction import SUMMARY_HEAD, Trimmed, size
 from alita_tui.agent.context import RECALLED_HEAD, Entry
 from alita_tui.agent.earlier import EARLIER_HEAD
-from alita_tui.agent.given import HEADS, block_text, due, workspace
 from alita_tui.agent.prompt import Surroundings, instructions, orchestrator_prompt, sections
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.agent.transcript import Transcript

@@ -24,7 +24,7 @@ class Questions:
         self._earlier_answer = earlier_answer
         self.earlier_question = ""
         """The question that `earlier_answer` is for; empty for whichever is waited for first."""
-        self.waits: Callable[[], None] = lambda: None
+        self.on_wait: Callable[[], None] = lambda: None
         """Called when a task begins to wait for the person."""
         self._answers: dict[str, asyncio.Future[str]] = {}
 
@@ -66,7 +66,7 @@ class Questions:
                 hint=f'Answer it: alita answer {self._bus.session_id} "TEXT"',
             )
         if not answer.done():
-            self.waits()
+            self.on_wait()
         reply = _chosen(await answer, choices)
         await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=reply), span=question_id)
         return reply

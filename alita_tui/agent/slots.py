@@ -18,7 +18,7 @@ class Slots:
     """The tasks that run, and those that wait to continue."""
 
     def __init__(self, count: int, freed: Callable[[], None]) -> None:
-        """`freed` is called when a task that has not begun may do so."""
+        """`freed` is called when another task may begin."""
         self._count = max(count, 1)
         self._freed = freed
         self._running: set[str] = set()
@@ -42,8 +42,8 @@ class Slots:
         if self._count > 1 and task_id in self._running:
             self._leave(task_id)
 
-    async def go_on(self) -> None:
-        """Wait until the present task has a slot; return at once if it has one."""
+    async def wait_for_slot(self) -> None:
+        """Wait until the present task has a slot again; return at once if it has one."""
         task_id = origin.current().task_id
         if task_id in self._running or origin.delegate():
             return
@@ -65,8 +65,8 @@ class Slots:
     def _leave(self, task_id: str) -> None:
         self._running.discard(task_id)
         while self._resuming and len(self._running) < self._count:
-            next_id, turn = self._resuming.popleft()
-            if not turn.done():
+            next_id, waiter = self._resuming.popleft()
+            if not waiter.done():
                 self._running.add(next_id)
-                turn.set_result(None)
+                waiter.set_result(None)
         self._freed()

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from alita_tui import events as e
-from alita_tui.agent.agents_told import asks_for_team, without_team
+from alita_tui.agent.agent_messages import asks_for_team, without_team
 from alita_tui.agent.checklist import checklist, from_person
 from alita_tui.agent.crew import Crew
 from alita_tui.agent.given_files import GivenFiles

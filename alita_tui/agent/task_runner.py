@@ -146,7 +146,7 @@ class TaskRunner:
 
     async def _continue(self) -> TaskEnd:
         """Close what a crash or a parked build left open, then continue the loop."""
-        await self._slots.go_on()
+        await self._slots.wait_for_slot()
         await self._crew.close_left(self._task.chain())
         for call_id, name in reversed(self._open_calls()):  # what a tool called ends before that tool
             text = f"{name} was interrupted when the program ended; it may have run."

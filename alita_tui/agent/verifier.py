@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.agents_told import without_team
+from alita_tui.agent.agent_messages import without_team
 from alita_tui.agent.one_call import calls_of
 from alita_tui.agent.role import VERIFIER, Roles, seat_of
 from alita_tui.agent.tasks import CurrentTask

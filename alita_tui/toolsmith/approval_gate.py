@@ -52,7 +52,7 @@ class ApprovalGate:
         self._unnamed = unnamed
         self._signed = signed
         self._on_record = on_record
-        self.waits: Callable[[str], None] = lambda _: None
+        self.on_wait: Callable[[str], None] = lambda _: None
         """Called with a build's id when it begins to wait for the person."""
         self._waiting: dict[str, tuple[e.ApprovalRequested, asyncio.Future[ResolveApproval]]] = {}
 
@@ -74,7 +74,7 @@ class ApprovalGate:
                             f"{request.name} v{request.version} waits for your decision.",
                             hint="`alita builds list` shows it; `alita resume` goes on once it is decided.",
                         )
-                    self.waits(request.build_id)
+                    self.on_wait(request.build_id)
                     await asyncio.wait((future,), timeout=_INBOX_SECONDS)
             command = self._bus.redacted(future.result())
             if command.verdict.via != "cli":  # verdicts from a shell are in the inbox already

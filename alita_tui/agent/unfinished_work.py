@@ -1,4 +1,4 @@
-"""Takes up the unfinished tasks that an earlier process left in a session."""
+"""Resumes the work that an earlier process left unfinished in a session."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from alita_tui.spine.origin import in_task, working_on
 from alita_tui.state.session import SessionState, TaskState
 
 _LEARNED_AGAIN = 16
-"""Tasks that ended last and are checked again: the most that may run side by side."""
+"""How many of the tasks that ended last are learned from again: as many as may run side by side."""
 Start = Callable[[str, Coroutine[None, None, None]], None]
 """Called with a task's id and its work."""
 
 
-class TakingUp:
-    """Goes on with builds that were put off, tasks that ran, and tasks that waited."""
+class UnfinishedWork:
+    """Resumes builds that were put off, tasks that ran, and tasks that waited."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class TakingUp:
         self._questions = questions
         self._start = start
 
-    def held(self) -> e.WorkHeld:
+    def would_continue(self) -> e.WorkHeld:
         """Return the work that would continue at once, without waiting for the person."""
         state = self._projection.state
         waiting = {
@@ -78,26 +78,26 @@ class TakingUp:
         unfinished = newest.outcome in UNFINISHED and newest.task_id == state.focus
         return (newest.task_id,) if unfinished else ()
 
-    def all(self) -> None:
-        """Take up all unfinished work."""
+    def resume(self) -> None:
+        """Resume all of it."""
         state = self._projection.state
         newest = state.task
         if newest is not None:
             running = self._running(state)
             self._questions.earlier_question = state.asked.question_id if state.asked else ""
-            self._put_off(running)
+            self._resume_put_off(running)
             for task_id in running:
-                self._go_on(next(task for task in state.tasks if task.task_id == task_id))
+                self._resume_task(next(task for task in state.tasks if task.task_id == task_id))
             if ended := self._ended_last(newest):
                 self._start(ended[0], self._remember(ended))
         self._queue.restore(state)
 
-    def _go_on(self, task: TaskState) -> None:
+    def _resume_task(self, task: TaskState) -> None:
         if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
             return  # the person is not asked twice, and without a console there is no person to ask
         self._start(task.task_id, self._runner.resume(task.task_id))
 
-    def _put_off(self, continuing: Collection[str]) -> None:
+    def _resume_put_off(self, continuing: Collection[str]) -> None:
         """Resume builds that were put off, and queue parked tasks that no longer wait for anything.
 
         `continuing` are the tasks that continue by themselves.
@@ -110,9 +110,9 @@ class TakingUp:
                 self._queue.add(self._task.again(task.task_id))
 
     def _ended_last(self, newest: TaskState) -> list[str]:
-        """Return the tasks from which something may be left to learn, the newest first.
+        """Return the tasks that a kill may have kept from being learned from, the newest first.
 
-        A task teaches after its end, while others still run, so the task that ended last may have been learned first.
+        A task is learned from after its end, while others still run, so not only the last one may be missing.
         """
         ended = [newest.task_id] if newest.outcome not in UNFINISHED else []
         for envelope in self._bus.history.newest(e.TaskFinished):

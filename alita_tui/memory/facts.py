@@ -70,8 +70,8 @@ _NEGATES = re.compile(
 """Words that may negate the text beside them, or make it conditional."""
 
 
-class Said(Value, frozen=True):
-    """A statement of the person, and where it was made."""
+class Statement(Value, frozen=True):
+    """A statement that may become a fact, and the event that it is from."""
 
     seq: int
     subject: str
@@ -84,7 +84,7 @@ def facts_of(
 ) -> tuple[MemoryItem, ...]:
     """Return the facts that a task teaches: those that the person stated, then the proposals that hold."""
     facts: dict[str, MemoryItem] = {}
-    for statement in (*_said_by_person(envelopes, course), *_confirmed(envelopes, course, proposed)):
+    for statement in (*_stated_by_person(envelopes, course), *_confirmed(envelopes, course, proposed)):
         item = fact(
             statement.subject, statement.statement, course.session_id, statement.seq, statement.origin
         )
@@ -96,7 +96,7 @@ def facts_of(
 # --- what the person said ------------------------------------------------------------------------
 
 
-def _said_by_person(envelopes: Sequence[Envelope], course: Course) -> Iterator[Said]:
+def _stated_by_person(envelopes: Sequence[Envelope], course: Course) -> Iterator[Statement]:
     answers = _answers(envelopes, course)
     recalled: list[MemoryItem] = []
     for envelope in of(envelopes, TaskSubmitted, Steered, QuestionAnswered, MemoryRecalled):
@@ -114,12 +114,12 @@ def _said_by_person(envelopes: Sequence[Envelope], course: Course) -> Iterator[S
                         else subject
                     )
                     if about and words(about):
-                        yield Said(
+                        yield Statement(
                             seq=seq, subject=about, statement=statement,
                             origin="correction" if turn else "statement",
                         )  # fmt: skip
             case QuestionAnswered(text=text) if seq in answers:
-                yield Said(seq=seq, subject=answers[seq], statement=text.strip(), origin="answer")
+                yield Statement(seq=seq, subject=answers[seq], statement=text.strip(), origin="answer")
             case _:
                 pass
 
@@ -163,7 +163,7 @@ def _subject_of_correction(subject: str, statement: str, recalled: Sequence[Memo
 
 def _confirmed(
     envelopes: Sequence[Envelope], course: Course, proposed: Sequence[ProposedFact]
-) -> Iterator[Said]:
+) -> Iterator[Statement]:
     """Yield the proposals that the record confirms; a model's own words are never stored."""
     if not proposed:
         return
@@ -181,7 +181,7 @@ def _confirmed(
             continue
         sentence = _clause(statement, text)
         if sentence and set(stems(proposal.subject)) <= set(stems(plain(f"{sentence} {about}"))):
-            yield Said(seq=proposal.event, subject=proposal.subject, statement=statement, origin=origin)
+            yield Statement(seq=proposal.event, subject=proposal.subject, statement=statement, origin=origin)
 
 
 def _clause(statement: str, text: str) -> str:

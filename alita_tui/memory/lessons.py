@@ -1,6 +1,6 @@
 """What a finished task leaves in memory, taken from verified events only.
 
-A task teaches if it was answered and a tool of the library returned a result or was built on the way. A task that led
+A task teaches if it was answered, and a tool of the library returned a result or was built meanwhile. A task that led
 nowhere teaches what was tried. Nothing is learned from recalled, searched or fetched text, so a mistake cannot confirm
 itself.
 """

@@ -41,7 +41,7 @@ _ALIKE = 0.28
 _RELEVANT = 0.3
 """Share of a task's words that any other item has to cover."""
 _CLOSE = 0.06
-"""Relevance of one standard deviation that an item's cosine is above those of requests of every kind.
+"""Relevance for each standard deviation by which an item's cosine exceeds those of requests of every kind.
 
 From five on it is recalled: among 33 tasks one in three of those alike, and a wrong one for 7 % of new kinds.
 """
@@ -132,7 +132,7 @@ class Recollection:
             return self._save_fact(new).closes
 
     def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
-        """Return lessons for a build: those of the same name first, newest first, then those that bear on it."""
+        """Return lessons for a build: first those about its name, the newest first, then others that are relevant."""
         with self._guard:
             self._refresh()
             rejections = {key: entry.item for key, entry in self._stored.items() if key.startswith(REJECTION)}
@@ -149,7 +149,7 @@ class Recollection:
             return tuple(texts[:_LESSONS])
 
     def offers(self, item_id: str) -> bool:
-        """Return whether a recipe has just worked often enough to be offered as one tool."""
+        """Return whether a recipe has just reached the number of successes from which it is offered as one tool."""
         stored = self._current(item_id)
         return stored is not None and stored.graph.worked == OFFERED and offerable(stored.remembered())
 

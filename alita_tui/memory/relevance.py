@@ -1,10 +1,10 @@
 """Whether a remembered recipe fits a task: how well it ranks, and how far it stands out among all recipes.
 
-The ranker that finds tools finds recipes, too, by the tasks that they answered. Its score alone says little: in a large
-memory something always resembles. So the best recipe is held against the next ones, by a logistic regression that
-was fitted over memories of very different sizes (`tests/benchmarks/fit_memory.py`). Where an encoder gave vectors, it
-is known, too, how near the task is to the recipe's tasks, held against how near it is to requests of every kind: a
-memory may have one recipe.
+The ranker that finds tools also finds recipes, by the tasks that they answered. Its score alone says little, because in
+a large memory something is always similar. So the best recipe is compared with the next ones, by a logistic regression
+that was fitted on memories of very different sizes (`tests/benchmarks/fit_memory.py`). With an encoder, the task's
+cosine with the recipe's tasks counts, too. It is compared with those of requests of every kind, because a memory may
+have a single recipe.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Features(NamedTuple):
     close_by_recipes: float = 0.0
     tasks_squared_by_few: float = 0.0
     """`tasks_squared` divided by the number of recipes: many tasks share words with any task, and a small memory has
-    nothing to hold them against."""
+    nothing to compare them with."""
 
 
 BY_WORDS = Features(

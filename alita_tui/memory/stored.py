@@ -19,7 +19,7 @@ TRUST = {
     "statement": 1.0, "correction": 1.0, "person": 1.0, "answer": 0.9, "rejection": 0.9, "task": 0.8, "failure": 0.8,
     "result": 0.7,
 }  # fmt: skip
-"""Trust in items other than recipes, by where they were learned."""
+"""Origin -> trust in an item, for items other than recipes."""
 _FOUND_WRONG, _FOUND_GOOD = 0.1, 1.0
 """The same for an answer or a result that the person rated."""
 _RATED_ORIGINS = ("task", "result")
@@ -51,7 +51,7 @@ class StoredItem(Value, frozen=True):
     until: str = ""
     """For a fact that was contradicted: when that happened."""
     closes: tuple[str, ...] = ()
-    """For a fact: ids of those that it contradicted as it was learned; none in older files."""
+    """For a fact: the ids of the facts that it contradicted and replaced; empty in older files."""
     pinned: bool = False
     project: str = ""
     graph: Graph = Graph()
@@ -139,7 +139,7 @@ class Tombstone(Value, frozen=True):
 
 
 def bears_on(stored: StoredItem, task_stems: set[str]) -> float:
-    """Return how much of a fact's subject a task names, however long the task is."""
+    """Return the relevance of a fact by the share of its subject that the task names."""
     about = stems(stored.item.subject) if stored.sort == "fact" else ()
     matching = sum(stem in task_stems for stem in about)
     share = matching / len(about) if about else 0.0
@@ -147,7 +147,7 @@ def bears_on(stored: StoredItem, task_stems: set[str]) -> float:
 
 
 def closes(newer: StoredItem, older: StoredItem) -> bool:
-    """Return whether a fact that closes another was learned after it; the other may have been restated since."""
+    """Return whether the newer fact still replaces the older one, which may have been restated since."""
     return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)
 
 

@@ -1,4 +1,4 @@
-"""How tools answered their probes, stored so that a build is compared with the library without running it all."""
+"""Stores how tools answered their probes, so that a build is compared with the library without running all of it."""
 
 from __future__ import annotations
 

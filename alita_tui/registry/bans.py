@@ -1,4 +1,4 @@
-"""Bans: what the person does not want to be asked about again."""
+"""Bans: names, drafts and capabilities that the person does not want to be asked about again."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Finder:
         self.stale = False
 
     def search(self, query: str, limit: int, without: Collection[str] = ()) -> SearchResult:
-        """Return tools that fit, best first, and near misses, none of those `without`."""
+        """Return tools that fit, best first, and near misses; without the tools of these names."""
         cosines = self.vectors.cosines(query) if self.vectors else None
         return self._index.search(query, limit, self._calibration, cosines, without)
 

@@ -92,7 +92,7 @@ class ToolLibrary:
         return tuple(record for record in newest if record is not None)
 
     def search(self, query: str, *, limit: int = 5, without: Collection[str] = ()) -> SearchResult:
-        """Return tools that fit a need, best first, and near misses; none of those called as in `without`."""
+        """Return tools that fit a need, best first, and near misses; leave out the names in `without`."""
         with self._lock:
             self._refresh()
             if self.finder.stale:
@@ -104,7 +104,7 @@ class ToolLibrary:
             return msgspec.structs.replace(result, hits=tuple(hits))
 
     def _expected(self, hit: SearchHit) -> float:
-        """Return the probability that the tool fits and works; reliability from `RELIED_ON` on changes nothing."""
+        """Return the probability that the tool fits and works; reliability counts only below `RELIED_ON`."""
         return hit.score * min(1.0, self.reliability(hit.card.name, hit.card.version).value / RELIED_ON)
 
     def _with_use(self, hit: SearchHit) -> SearchHit:
@@ -243,7 +243,7 @@ class ToolLibrary:
         return self.bans.against(name=name, digest=digest, draft=draft.digest, asks=draft.capabilities)
 
     def ban(self, ban: Ban) -> None:
-        """Keep a ban. Raises StoreError."""
+        """Store a ban. Raises StoreError."""
         self.bans.keep(ban)
 
     def change_state(self, name: str, version: int, state: ToolState) -> ToolRecord:
@@ -261,12 +261,12 @@ class ToolLibrary:
         return self._approvals.standing() if self._approvals is not None else Standing()
 
     def overridden(self) -> tuple[Overridden, ...]:
-        """Return where the documents differ from the audit log, which is right."""
+        """Return where the documents differ from the audit log; the log counts."""
         self._refresh()
         return self._state.overridden
 
     def doubts(self) -> dict[tuple[str, int], str]:
-        """Return why versions do not run although their state would let them: no approval is proved."""
+        """Return by version why it does not run although its state would allow it: no approval is proved."""
         self._refresh()
         return dict(self._state.doubts)
 
@@ -316,10 +316,7 @@ class ToolLibrary:
         """
         uses: dict[tuple[str, int], Use] = {}
         tracks: dict[tuple[str, int], Track] = {}
-        with (
-            self._lock,
-            self._documents.changing(),
-        ):  # so that no count is lost when two processes count at once
+        with self._lock, self._documents.changing():  # so that two processes that count at once lose no count
             self._refresh()
             for run in runs:
                 key = (run.name, run.version)

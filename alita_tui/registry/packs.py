@@ -58,7 +58,7 @@ class PackManifest(Value, frozen=True):
 
 
 class Evidence(Value, frozen=True):
-    """What the exporting library knew about a tool. It is shown, but is no evidence in this library."""
+    """What the exporting library knew about a tool. It is shown, but proves nothing in this library."""
 
     approval_id: str = ""
     approved_at: str = ""

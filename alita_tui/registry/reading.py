@@ -1,6 +1,6 @@
-"""The library's documents as values, and the state that follows from them and the audit log.
+"""Parses the library's documents, and derives the library's state from them and the audit log.
 
-Unchanged documents are read once, and counting a run costs the same in a library of any size.
+Unchanged documents are parsed once, and counting a run costs the same in a library of any size.
 """
 
 from __future__ import annotations

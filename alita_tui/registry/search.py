@@ -80,7 +80,7 @@ class ToolIndex:
         cosines: Mapping[str, float] | None = None,
         without: Collection[str] = (),
     ) -> SearchResult:
-        """Return the tools that fit, best first, and near misses; all of it as if there were no tools `without`.
+        """Return the tools that fit, best first, and near misses; tools named in `without` do not exist for it.
 
         `calibration` is from this library's history, `cosines` from the vectors of an encoder.
         """

@@ -36,9 +36,9 @@ class TaskLibrary:
         encode: Callable[[str], Awaitable[bool]] | None = None,
         forbidden: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        """`encode` fetches the vectors that a search for this query lacks; it returns True if it got any.
+        """`encode` fetches the vectors that a search for this query lacks; it returns True if any arrived.
 
-        `forbidden` returns the names of the tools that the person does not allow here: no model is offered them.
+        `forbidden` returns the names of tools that the person does not allow here, so that no model is offered one.
         """
         self._library = library
         self._encode = encode
@@ -179,5 +179,5 @@ class TaskLibrary:
         return self._library.banned(name, draft, digest)
 
     def ban(self, ban: Ban) -> None:
-        """Keep a ban."""
+        """Store a ban."""
         self._library.ban(ban)

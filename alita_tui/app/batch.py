@@ -60,7 +60,7 @@ class Batch(Value, frozen=True):
     failed: int
     waiting: tuple[Waiting, ...]
     unpaid: int
-    """Tasks that a budget did not allow; the same command goes on with them once there is more."""
+    """Number of tasks that a budget did not allow; the same command continues them once it is raised."""
     usd: float
     """What all of its sessions cost, those of earlier runs among them."""
     output: str
@@ -78,7 +78,7 @@ class _Begun(Value, frozen=True):
 
 
 class _Sessions:
-    """Which session each task was given, on disk before the task is."""
+    """The session of each task, on disk before the task begins."""
 
     def __init__(self, folder: Path) -> None:
         """Read what an earlier run left; a torn last line is cut. Raise StoreError."""
@@ -91,12 +91,12 @@ class _Sessions:
         except OSError as error:
             raise _unwritten(folder, error) from error
         for line in lines[:-1]:
-            with suppress(msgspec.DecodeError):  # that task begins again
+            with suppress(msgspec.DecodeError):  # the task of a damaged line begins again
                 begun = msgspec.json.decode(line, type=ready(_Begun))
                 self.by_row[begun.row] = begun
 
     def put(self, begun: _Begun) -> None:
-        """Keep it. Block on the disk. Raise StoreError."""
+        """Write a line. Block on the disk. Raise StoreError."""
         try:
             self._file.write(msgspec.json.encode(begun) + b"\n")
             self._file.flush()
@@ -110,7 +110,7 @@ class _Sessions:
         self._file.close()
 
 
-class _Purse:
+class _BatchBudget:
     """The budget of a batch: what a task may cost is set aside before it begins, and what is left is given back."""
 
     def __init__(self, usd: float | None, spent: dict[int, float]) -> None:
@@ -167,18 +167,18 @@ class Tasks:
     """An engine: each row is a task in a session of its own."""
 
     def __init__(
-        self, app: AppContext, given: InputFile, sessions: _Sessions, purse: _Purse, lanes: int
+        self, app: AppContext, given: InputFile, sessions: _Sessions, budget: _BatchBudget, lanes: int
     ) -> None:
         self.lanes = lanes
         self.total = given.lines
-        """About how many tasks there are."""
+        """Number of tasks, estimated from the lines of the file."""
         self.waiting: dict[int, Waiting] = {}
         self.unpaid: dict[int, str] = {}
         """Tasks that a budget did not allow, and why."""
         self._app = app
         self._beside = Path(given.path).parent
         self._sessions = sessions
-        self._purse = purse
+        self._budget = budget
 
     async def run(self, rows: Sequence[Row]) -> list[Outcome]:
         """Run the task of the one row. Raise SandboxUnavailable, StoreError, ConfigError."""
@@ -190,7 +190,7 @@ class Tasks:
         chosen = self._app.loaded.settings.budget
         caps = [usd for usd in (chosen.task_usd, chosen.session_usd) if usd]
         wanted = min(caps, default=0.0)
-        async with self._purse.for_task(row.number, wanted) as usd:
+        async with self._budget.for_task(row.number, wanted) as usd:
             if usd is None:
                 self.unpaid[row.number] = "nothing of it is left."
                 return []
@@ -206,8 +206,8 @@ class Tasks:
             return f"Its task is longer than {_LONGEST:,} characters."
         if files is None or not all(isinstance(file, str) and file for file in files):
             return "Its `files` are not a list of paths."
-        gone = [file for file in files if not (self._beside / str(file)).is_file()]
-        return f"There is no file {one_line(str(gone[0]), 200)}." if gone else ""
+        missing = [file for file in files if not (self._beside / str(file)).is_file()]
+        return f"There is no file {one_line(str(missing[0]), 200)}." if missing else ""
 
     async def _done(
         self, row: int, text: str, attach: tuple[str, ...], usd: float, task: Json
@@ -226,7 +226,7 @@ class Tasks:
             await _to_its_end(session, Retry() if submitted else SubmitTask(text=text, attach=attach))
         finally:
             state = await asyncio.to_thread(reduce_all, history)
-            self._purse.spent[row] = state.spend.total_usd
+            self._budget.spent[row] = state.spend.total_usd
         end = _end([envelope.event for envelope in history])
         outcome = end.outcome if end else ""
         if outcome == "sandbox" and end is not None:
@@ -248,7 +248,7 @@ class Tasks:
 
 
 def _within(app: AppContext, usd: float) -> AppContext:
-    """Return the context with a cap for one session; all that is open in it is shared."""
+    """Return a copy of the context with a cap for one session. Its open files are shared."""
     if not usd:
         return app
     budget = msgspec.structs.replace(app.loaded.settings.budget, session_usd=usd)
@@ -301,24 +301,19 @@ async def run_batch(
     """Run each task of the file that has no result in the folder yet, and write the results of all.
 
     Raise UsageError for a file without tasks or a folder with something else, SandboxUnavailable, StoreError,
-    ConfigError; what is done stays, and the same call goes on.
+    ConfigError; results so far are kept, and the same call continues.
     """
     given = await asyncio.to_thread(opened, path, SCHEMA)
-    shared = (
-        app.library,
-        app.memory,
-        app.inbox,
-        app.audit,
-        app.sessions,
-    )  # before copies of the context are made
+    # Opened now, so that the copies of the context share them.
+    shared = (app.library, app.memory, app.inbox, app.audit, app.sessions)
     journal = await asyncio.to_thread(Journal, output, Head(tool=_HEAD, digest=_HEAD, input=given.sha256))
     try:
         sessions = await asyncio.to_thread(_Sessions, output)
         try:
-            purse = _Purse(usd, await asyncio.to_thread(_costs, app, sessions))
-            engine = Tasks(app, given, sessions, purse, jobs)
+            budget = _BatchBudget(usd, await asyncio.to_thread(_costs, app, sessions))
+            engine = Tasks(app, given, sessions, budget, jobs)
             await run_map(
-                rows(path, SCHEMA), engine, journal, lambda far: tell(far, engine, purse.total), most=1
+                rows(path, SCHEMA), engine, journal, lambda far: tell(far, engine, budget.total), most=1
             )
             ok, failed = await asyncio.to_thread(journal.finish)
             await asyncio.to_thread(_write_results, journal, output)
@@ -333,7 +328,7 @@ async def run_batch(
         failed=failed,
         waiting=waiting,
         unpaid=len(engine.unpaid),
-        usd=purse.total,
+        usd=budget.total,
         output=str(output),
         unpaid_reason=engine.unpaid[min(engine.unpaid)] if engine.unpaid else "",
     )

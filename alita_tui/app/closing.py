@@ -19,7 +19,7 @@ _MOST_LEFT = 8
 
 
 class ClosingState:
-    """The fingerprint of a session's view; the hashes of what no longer changes are kept."""
+    """The fingerprint of a session's view. Hashes of parts that no longer change are computed ahead and cached."""
 
     def __init__(self) -> None:
         from alita_tui.view.fingerprint import Digests
@@ -27,7 +27,7 @@ class ClosingState:
         self._digests = Digests()
 
     async def prepare(self, seen: Callable[[], SessionView], look_seconds: float = _LOOK_SECONDS) -> None:
-        """Hash what is new in the view from time to time, until this is cancelled."""
+        """Hash new parts of the view every `look_seconds`, until cancelled; `seen` returns the view."""
         hashed = None
         while True:
             if (view := seen()).seq != hashed:
@@ -38,9 +38,9 @@ class ClosingState:
             await asyncio.sleep(look_seconds)
 
     def fingerprint(self, history: History, view: SessionView | None, *, attended: bool) -> str:
-        """Return the fingerprint of the whole history, of which `view` has folded the beginning.
+        """Return the fingerprint of the whole history; `view` is that of its beginning.
 
-        Empty, which no replay compares, if a person waits and too much of a long session is not hashed yet.
+        Empty, which no replay compares, if a person waits (`attended`) and too much is not hashed yet.
         """
         from alita_tui.view.fingerprint import fingerprint
         from alita_tui.view.fold import fold_all

@@ -74,7 +74,7 @@ def open_setup(home: Path | None) -> bool:
 
 
 def _run_until_left(app: AppContext, code: int, switch: Switch | None, home: Path | None = None) -> None:
-    """Open the session that the person switched to, again and again, then end the process."""
+    """Open each session that the person switches to, until they leave; then end the process."""
     while switch is not None:
         code, switch = asyncio.run(_show_next(app, switch.session_id or None, home))
     close_all()
@@ -177,7 +177,7 @@ class PendingSession:
 
 
 def _way_back(app: AppContext, opens: str) -> str:
-    """Return the command that opens a session again, up to its id; it works in any shell."""
+    """Return the command that opens a session again, without the id at its end; quoted for the shell."""
     from alita_tui.config.invocation import command_line
 
     return command_line(app.paths, opens)
@@ -254,7 +254,7 @@ async def _show_own(
         from alita_tui.app.session import open_session
 
         session = await open_session(app, wanted_id, parks=False)
-        session.seen = tape.newest
+        session.folded_view = tape.newest
         tape.follow(session.history)
         pending.resolve(session)
         beside = (
@@ -264,7 +264,7 @@ async def _show_own(
         try:
             with announced(app.paths.consoles, session.session_id):
                 # The engine continues from the state that the console has reduced.
-                await session.run(ready=session.source.held_read, attended=True)
+                await session.run(ready=session.source.caught_up, attended=True)
         finally:
             for task in beside:
                 task.cancel()

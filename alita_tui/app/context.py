@@ -71,6 +71,7 @@ class AppContext:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     flags: Mapping[str, object] = field(default_factory=dict)
     lent: Lent | None = field(default=None, repr=False)
+    """Parts of another context that are used in place of this one's own; for the cases of an evaluation."""
     left_out: frozenset[str] = frozenset()
     """Parts that an evaluation switches off: `learning`, `hidden-tests`."""
     described: tuple[tuple[str, str], ...] = field(default=(), repr=False)

@@ -16,7 +16,7 @@ from alita_tui.store.crosscheck import contradictions
 
 
 def library_problems(app: AppContext) -> list[str]:
-    """Return where library, bans, aliases or rules contradict the log, one line each. The log is right.
+    """Return where library, bans, aliases or rules contradict the log, one line each. The log counts.
 
     Raises StoreError.
     """

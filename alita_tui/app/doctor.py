@@ -1,4 +1,4 @@
-"""What `alita doctor` checks and repairs, and what set-up fetches ahead."""
+"""The checks and repairs of `alita doctor`, and the packages that set-up fetches ahead."""
 
 from __future__ import annotations
 

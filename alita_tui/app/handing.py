@@ -26,7 +26,7 @@ _FILE = 0o644
 _UV_SECONDS = 300.0
 
 
-def handed(app: AppContext, name: str) -> PortableTool:
+def portable_tool(app: AppContext, name: str) -> PortableTool:
     """Return a tool to be exported, without the secrets that are known here.
 
     Raise RegistryError for a tool that does not run, UsageError for one that holds a secret or needs alita, StoreError.
@@ -36,7 +36,7 @@ def handed(app: AppContext, name: str) -> PortableTool:
 
     record = app.library.get(name)
     check_portable(record)
-    record = without_secrets(app, record, what="It is not handed over")
+    record = without_secrets(app, record, consequence="It is not handed over")
     draft, redactor = record.draft, app.redactor()
     needs = tuple(need.query for need in reversed(app.library.needs_met(str(draft.name))))
     return PortableTool(
@@ -48,16 +48,16 @@ def handed(app: AppContext, name: str) -> PortableTool:
     )
 
 
-def without_secrets(app: AppContext, record: ToolRecord, *, what: str) -> ToolRecord:
+def without_secrets(app: AppContext, record: ToolRecord, *, consequence: str) -> ToolRecord:
     """Return a tool whose sources are redacted. Raise UsageError if its own parts hold a secret.
 
-    `what` begins the hint, with what is not done in that case.
+    `consequence` says what is not done then; the hint of the error begins with it.
     """
     redactor, draft = app.redactor(), record.draft
     if redactor.value((draft, record.lock)) != (draft, record.lock):
         raise UsageError(
             f"{draft.name} v{record.version} holds what looks like a secret.",
-            hint=f"{what}. Build it again without the secret.",
+            hint=f"{consequence}. Build it again without the secret.",
         )
     return msgspec.structs.replace(record, sources=redactor.value(record.sources))
 
@@ -72,12 +72,12 @@ def export_skills(app: AppContext, names: Sequence[str], into: Path) -> tuple[tu
     skills: dict[str, tuple[dict[str, bytes], int]] = {}
     for name in dict.fromkeys(names):
         try:
-            tool = handed(app, name)
+            tool = portable_tool(app, name)
         except RegistryError:
             if (recipe := _recipe(app, name)) is None:
                 raise
             task_text, steps = _steps(app, recipe)
-            tools = [handed(app, step) for step in dict.fromkeys(step for step, _ in steps)]
+            tools = [portable_tool(app, step) for step in dict.fromkeys(step for step, _ in steps)]
             called = skill_name("-then-".join(tool.name for tool in tools))
             files, needs = recipe_skill(called, task_text, steps, tools), 1
         else:
@@ -112,7 +112,7 @@ def _steps(app: AppContext, recipe: Remembered) -> tuple[str, list[tuple[str, st
 
 def export_scripts(app: AppContext, names: Sequence[str], into: Path) -> tuple[Path, ...]:
     """Write each tool as one script; return their paths. Raise RegistryError, UsageError."""
-    tools = [handed(app, name) for name in dict.fromkeys(names)]
+    tools = [portable_tool(app, name) for name in dict.fromkeys(names)]
     paths = [into / f"{tool.name}{runtime_of(tool.record.draft.language).suffix}" for tool in tools]
     for path in paths:
         _check_free(path)
@@ -169,7 +169,7 @@ async def export_servers(
 
     from alita_tui.mcp_box.handing.server import server_files, server_name
 
-    tools = await asyncio.to_thread(lambda: [handed(app, name) for name in dict.fromkeys(names)])
+    tools = await asyncio.to_thread(lambda: [portable_tool(app, name) for name in dict.fromkeys(names)])
     groups = (
         {server_name(pack): tools} if pack else {server_name(f"{tool.name}-mcp"): [tool] for tool in tools}
     )
@@ -182,7 +182,7 @@ async def export_servers(
         for name, files in servers.items():
             draft = Path(scratch) / name
             await asyncio.to_thread(write_folder, draft, files)
-            await _uv("lock", "--project", str(draft), what=f"The packages of {name} cannot be locked")
+            await _uv("lock", "--project", str(draft), problem=f"The packages of {name} cannot be locked")
             if wheel:
                 await _uv(
                     "build",
@@ -190,7 +190,7 @@ async def export_servers(
                     "--out-dir",
                     str(draft / "dist"),
                     str(draft),
-                    what=f"{name} cannot be built",
+                    problem=f"{name} cannot be built",
                 )
                 (built,) = (draft / "dist").glob("*.whl")
                 _check_free(into / built.name)
@@ -212,13 +212,13 @@ async def _npm_files(app: AppContext, name: str, tools: Sequence[PortableTool]) 
         return {}
     sandbox = app.sandbox("export")
     try:
-        found: dict[str, bytes] = {}
+        packed: dict[str, bytes] = {}
         for tool in chosen:
             installed = await sandbox.installed(tool.record.lock, lambda *_: None)
             modules, target = Path(installed) / "node_modules", npm_folder(name, tool)
             # The environment was compared with its seal, and npm leaves nothing but files and folders in it.
-            found |= await asyncio.to_thread(_files_below, modules, target)
-        return found
+            packed |= await asyncio.to_thread(_files_below, modules, target)
+        return packed
     finally:
         await sandbox.close()
 
@@ -239,13 +239,13 @@ def _copied(file: Path, into: Path) -> None:
         raise UsageError(f"{into} cannot be written: {error.strerror or error}.") from error
 
 
-async def _uv(*arguments: str, what: str) -> None:
+async def _uv(*arguments: str, problem: str) -> None:
     """Run uv. Raise RequirementsError with what it complains about."""
     from alita_tui.sandbox.uv import uv
 
     try:
         code, _, complaints = await uv(*arguments, seconds=_UV_SECONDS)
     except TimeoutError as error:
-        raise RequirementsError(f"{what}: uv did not end within {_UV_SECONDS:g} seconds.") from error
+        raise RequirementsError(f"{problem}: uv did not end within {_UV_SECONDS:g} seconds.") from error
     if code:
-        raise RequirementsError(f"{what}: {one_line(complaints, 400)}")
+        raise RequirementsError(f"{problem}: {one_line(complaints, 400)}")

@@ -102,7 +102,7 @@ def _of_session(envelopes: Sequence[Envelope]) -> dict[tuple[str, int], Record]:
 
 
 def _failed(call: e.ToolCalled, error_text: str) -> tuple[FailedCall, ...]:
-    """Return a failed call; empty if it cannot be repeated without the files of its session."""
+    """Return the call, or nothing if it cannot be repeated without the files of its session."""
     if call.files or call.references:
         return ()
     return (FailedCall(version=call.version, arguments=call.arguments, error=error_text),)

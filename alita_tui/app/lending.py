@@ -1,4 +1,4 @@
-"""Parts that the sessions of one home share with those of another."""
+"""Parts of one home's context that another one uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lent:
-    """Parts of another context, which closes them once nothing uses them any more."""
+    """Parts that another context opened and will close."""
 
     sandbox: Fleet
     """The running sandbox; sessions become its guests."""

@@ -19,13 +19,13 @@ class LiveSource:
         """Grows with the session."""
         self._recorded_count = len(history)
         self._news = news
-        self.held_read = asyncio.Event()
+        self.caught_up = asyncio.Event()
         """Set once the reader has processed all events that were recorded when the session was opened."""
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
         for envelope in islice(self.history, self._recorded_count):
             yield envelope
-        self.held_read.set()
+        self.caught_up.set()
         gc.freeze()  # the session and its screen stay in memory, so no collection needs to scan them
         async for envelope in self._news:
             yield envelope

@@ -42,7 +42,7 @@ class Mapped(Value, frozen=True):
 
 
 class Requests:
-    """What a tool asked its broker for while rows ran: a line each, without secrets."""
+    """Records what a tool asked its broker for while rows ran, one request per line, without secrets."""
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.redactor = redactor

@@ -36,9 +36,9 @@ class Offered(Value, frozen=True):
 
 
 def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Write tools into a new file, with those that they call; return the names of what is in it.
+    """Write tools, and those that they call, into a new file; return the names of all tools in it.
 
-    Raises RegistryError for a tool that does not run, UsageError where a pack cannot be, StoreError.
+    Raises RegistryError for a tool that does not run, UsageError if the pack cannot be written, StoreError.
     """
     chosen: dict[str, ToolRecord] = {}
     for name in names:
@@ -47,7 +47,7 @@ def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str,
     entries = {entry.approval_id: entry for entry in app.audit.entries()}
     tools: list[tuple[ToolRecord, Evidence]] = []
     for record in chosen.values():
-        record = without_secrets(app, record, what="It is not written into a pack")
+        record = without_secrets(app, record, consequence="It is not written into a pack")
         draft = record.draft
         entry = entries.get(record.approval_id)
         evidence = Evidence(

@@ -22,7 +22,7 @@ def current_project(app: AppContext) -> str:
 
 
 def proposal_budget(app: AppContext) -> float | None:
-    """Return what proposing facts may cost in a session; None without a model for it, and in the demo."""
+    """Return what proposing facts may cost in a session; None if no model is set for it, or in the demo."""
     settings = app.loaded.settings
     return settings.memory.propose_usd if settings.roles.archivist and not app.demo else None
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 from alita_tui.app.client_session import ClientSession
 from alita_tui.app.context import AppContext
 from alita_tui.app.forbidden import not_allowed_here
-from alita_tui.app.serving_builds import AskedBuilds
+from alita_tui.app.serving_builds import RequestedBuilds
 from alita_tui.app.serving_offers import Offers
 from alita_tui.events import Artefact, Json, Origin, ToolRecord, ToolState, build_digest
 from alita_tui.registry.reconcile import RUNNABLE
@@ -40,7 +40,7 @@ class Serving:
         self._turns = asyncio.Semaphore(self._chosen.calls_at_once)
         self._waiting = 0
         self._work: set[asyncio.Task[Any]] = set()
-        self._builds = AskedBuilds(app)
+        self._builds = RequestedBuilds(app)
         self._verified: dict[str, ToolRecord] = {}
         """Records whose bytes match their digest, by digest."""
         self._offers = Offers(app)

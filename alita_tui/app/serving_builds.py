@@ -34,8 +34,8 @@ _KEY = "asked:"
 State = Literal["building", "waiting", "approved", "rejected", "failed"]
 
 
-class Asked(Value, frozen=True):
-    """A build that a client asked for, and its state; stored beside the library's documents."""
+class RequestedBuild(Value, frozen=True):
+    """A build that a client requested, and its state; stored beside the library's documents."""
 
     session_id: str
     name: str
@@ -60,13 +60,13 @@ class Asked(Value, frozen=True):
         return Standing(build_id=self.session_id, name=self.name, state=self.state, text=self.text)
 
 
-class AskedBuilds:
-    """Builds for clients. Verdicts are only read here, never given."""
+class RequestedBuilds:
+    """The builds that clients requested. Verdicts are only read here, never given."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._running: dict[str, asyncio.Task[None]] = {}
-        """Sessions that this process has open."""
+        """The sessions of builds that this process has open."""
         self._watching: asyncio.Task[None] | None = None
         self._begin = asyncio.Lock()
         self._stamps: dict[str, tuple[object, ...]] = {}
@@ -86,11 +86,11 @@ class AskedBuilds:
                 return waiting.standing
             await asyncio.to_thread(self._check, request)
             session = await open_session(self._capped(), None, parks=True)
-            entry = Asked(
+            entry = RequestedBuild(
                 session_id=session.session_id, name=request.name, client=client.name, at=now().isoformat(),
                 text="It is being written and tested.",
             )  # fmt: skip
-            self._keep(entry)
+            self._store(entry)
         text = f"{client.name} asks over MCP for the tool {request.name}: {request.need}"
         session.send(Improve(proposal=f"mcp:{request.name}", text=str(one_line(text, 600)), order=order))
         self._run(session, entry)
@@ -120,7 +120,7 @@ class AskedBuilds:
         flags = {**app.flags, "budget.build_usd": cap, "budget.task_usd": cap}
         return AppContext(app.paths, load(app.paths, app.environ, flags), app.environ, flags)
 
-    def _run(self, session: LiveSession, entry: Asked) -> None:
+    def _run(self, session: LiveSession, entry: RequestedBuild) -> None:
         """Run a session in the background until its build waits or is decided, and store the outcome."""
 
         async def run() -> None:
@@ -148,7 +148,7 @@ class AskedBuilds:
                     await self._go_on(entry)
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _go_on(self, entry: Asked) -> None:
+    async def _go_on(self, entry: RequestedBuild) -> None:
         """Resume a session whose build was decided or interrupted; read what other processes did with it."""
         if entry.session_id in self._running:
             return
@@ -182,20 +182,20 @@ class AskedBuilds:
             entry = self._settle(entry)
         return entry.standing
 
-    def _settle(self, entry: Asked) -> Asked:
+    def _settle(self, entry: RequestedBuild) -> RequestedBuild:
         """Store the state of a build as its session's record shows it, and return it. Raise StoreError."""
         try:
             settled = as_recorded(entry, recording(self._app, entry.session_id))
         except UsageError:
             settled = _with(entry, "failed", "Its record was removed.")
         if settled != entry:
-            self._keep(settled)
+            self._store(settled)
         return settled
 
-    def _keep(self, entry: Asked) -> None:
+    def _store(self, entry: RequestedBuild) -> None:
         self._app.tool_documents.put(_KEY + entry.session_id, {"asked": msgspec.to_builtins(entry)})
 
-    def _all(self) -> tuple[Asked, ...]:
+    def _all(self) -> tuple[RequestedBuild, ...]:
         documents = self._app.tool_documents.all()
         return tuple(entry for document in documents if (entry := _read(document)) is not None)
 
@@ -208,7 +208,7 @@ class AskedBuilds:
             await asyncio.wait(tasks)
 
 
-def as_recorded(entry: Asked, envelopes: Sequence[Envelope]) -> Asked:
+def as_recorded(entry: RequestedBuild, envelopes: Sequence[Envelope]) -> RequestedBuild:
     """Return the state of a build as its session's record shows it."""
     build = entry
     for envelope in envelopes:
@@ -237,7 +237,9 @@ def as_recorded(entry: Asked, envelopes: Sequence[Envelope]) -> Asked:
     return build
 
 
-def _with(entry: Asked, state: State, text: str, *, approval_id: str = "", digest: str = "") -> Asked:
+def _with(
+    entry: RequestedBuild, state: State, text: str, *, approval_id: str = "", digest: str = ""
+) -> RequestedBuild:
     return msgspec.structs.replace(
         entry,
         state=state,
@@ -247,7 +249,7 @@ def _with(entry: Asked, state: State, text: str, *, approval_id: str = "", diges
     )
 
 
-async def build_now(app: AppContext, name: str, need: str) -> Asked:
+async def build_now(app: AppContext, name: str, need: str) -> RequestedBuild:
     """Build a tool that the person asked for, until it waits for a verdict; return its state.
 
     Raise UsageError, StoreError. Nothing is approved here.
@@ -265,7 +267,7 @@ async def build_now(app: AppContext, name: str, need: str) -> Asked:
     text = f"Build the tool {name}: {need}"
     session.send(Improve(proposal=f"new:{name}", text=str(one_line(text, 600)), order=order))
     await session.run(until_idle=True)
-    entry = Asked(session_id=session.session_id, name=name, client="", at=now().isoformat())
+    entry = RequestedBuild(session_id=session.session_id, name=name, client="", at=now().isoformat())
     return as_recorded(entry, session.bus.history)
 
 
@@ -294,9 +296,9 @@ def _order(requester: str, request: BuildRequest) -> BuildOrder:
     )
 
 
-def _read(document: Json) -> Asked | None:
+def _read(document: Json) -> RequestedBuild | None:
     try:
-        return msgspec.convert(document["asked"], ready(Asked))
+        return msgspec.convert(document["asked"], ready(RequestedBuild))
     except (msgspec.ValidationError, TypeError, KeyError):
         return None
 

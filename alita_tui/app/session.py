@@ -51,7 +51,7 @@ RETRY_SECONDS = 1.0
 
 
 _PATIENCE = 0.05
-"""Longest wait in seconds for containers to be removed when the person leaves; their processes have ended by then."""
+"""Longest wait in seconds for the removal of containers when the person leaves; their processes have ended by then."""
 _READ_FOR_ESTIMATE = 20
 """Most sessions read for the estimate of a task, of those that the statistics have not read yet."""
 
@@ -96,8 +96,8 @@ class LiveSession:
         self._faults_unknown = FaultsUnknown()
         self._opened = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
-        self.seen: Callable[[], SessionView] | None = None
-        """Returns a view that the console has folded already; closing folds only later events."""
+        self.folded_view: Callable[[], SessionView] | None = None
+        """Returns the console's view of the session, so that closing has to fold only later events."""
         self.closing_state = ClosingState()
         self._web = app.web(self.bus.redacted, redactor)
         self._loop = asyncio.get_running_loop()
@@ -174,7 +174,7 @@ class LiveSession:
             learn=self._learn,
             new_id=new_id,
             progress=self._progress,
-            known_state=lambda: self.seen().state if self.seen is not None else None,
+            known_state=lambda: self.folded_view().state if self.folded_view is not None else None,
             misfit=misfit,
             surroundings=partial(surroundings, app),
             estimate=partial(estimate, app, most=_READ_FOR_ESTIMATE),
@@ -202,7 +202,7 @@ class LiveSession:
             command = replace(command, attach=files_of_recorded_task(command.text))
         if isinstance(command, CloseSession):
             self.bus.leave()
-            self.source.held_read.set()
+            self.source.caught_up.set()
         self.engine.send(command)
 
     async def run(
@@ -307,7 +307,7 @@ class LiveSession:
             parts.push_async_callback(self._sandbox.close, *((_PATIENCE,) if attended else ()))
             parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
-            view = self.seen() if self.seen is not None else None
+            view = self.folded_view() if self.folded_view is not None else None
             state = await asyncio.to_thread(
                 self.closing_state.fingerprint, self.bus.history, view, attended=attended
             )

@@ -1,4 +1,4 @@
-"""The tasks of a session from any shell: what runs, waits and ended; and changes of the queue.
+"""Lists a session's tasks and changes its queue, from any shell.
 
 A closed session is changed at once. If a process has it open, the change is left in its task inbox.
 """
@@ -60,7 +60,7 @@ class AgentEntry(Value, frozen=True, omit_defaults=False):
     said: str
     """Its report, or why there is none."""
     missing: str
-    """What of its goal it could not do."""
+    """The part of its goal that it could not do."""
     steps: int
     usd: float
     """Known cost of its own calls."""
@@ -87,7 +87,7 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
     again: str = ""
     """The task that it continues."""
     queue_id: str = ""
-    """The id that it has or had in the queue; empty for one that began at once."""
+    """Its id in the queue, now or before it began; empty if it began at once."""
     agents: tuple[AgentEntry, ...] = ()
     """Those it handed parts to, each after the one that it worked for."""
 

@@ -83,7 +83,7 @@ def unnamed(
 
 
 class FaultsUnknown:
-    """Which tool a person approved in this session, knowing that no fault database answered; empty for none."""
+    """The tool that a person approved in this session although no fault database answered; empty if there is none."""
 
     def __init__(self) -> None:
         self._tool = ""

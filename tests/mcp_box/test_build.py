@@ -22,7 +22,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import recording
 from alita_tui.app.serving import Serving
-from alita_tui.app.serving_builds import Asked, AskedBuilds, as_recorded
+from alita_tui.app.serving_builds import RequestedBuild, RequestedBuilds, as_recorded
 from alita_tui.cli.main import cli
 from alita_tui.llm.scripted import Rule, Script
 from alita_tui.mcp_box.serve.server import ToolServer
@@ -134,7 +134,9 @@ async def test_a_client_asks_the_person_approves_the_client_uses_it(shell: Any, 
 
 
 def test_a_record_tells_how_far_a_build_is() -> None:
-    asked = Asked(session_id="s", name="validate_email_addresses", client="x", at="2026-11-22T10:00:00+00:00")
+    asked = RequestedBuild(
+        session_id="s", name="validate_email_addresses", client="x", at="2026-11-22T10:00:00+00:00"
+    )
     walk = [one for one in streams.walkthrough() if one.durable]
     waits = next(n for n, one in enumerate(walk) if isinstance(one.event, e.ApprovalRequested))
     assert as_recorded(asked, walk[:waits]).state == "building"
@@ -181,8 +183,10 @@ async def test_a_day_has_a_cap_and_none_is_offered_without_a_model(tmp_path: Pat
     (home / "config.toml").write_text('[model]\nprovider = "ollama"\nname = "m"\n[mcp]\nbuilds_per_day = 1\n')
     app = AppContext.open(home)
     assert Serving(app).builds
-    builds = AskedBuilds(app)
-    builds._keep(Asked(session_id="s", name="other", client="x", at=now().isoformat(), state="rejected"))
+    builds = RequestedBuilds(app)
+    builds._store(
+        RequestedBuild(session_id="s", name="other", client="x", at=now().isoformat(), state="rejected")
+    )
     with pytest.raises(UsageError, match="As many tools were asked for today as may be: 1"):
         await builds.begin(Caller(name="x"), BuildRequest(name="fine", need="x"))
     app.close()
@@ -212,9 +216,11 @@ async def test_a_build_that_was_cut_off_is_gone_on_with_once(
         return Cut()
 
     monkeypatch.setattr(serving_builds, "open_session", taken_up)
-    builds = AskedBuilds(app)
-    builds._keep(Asked(session_id=session_id, name="x_tool", client="x", at=now().isoformat()))
-    builds._keep(Asked(session_id="20200101-000000-bbbb", name="gone", client="x", at=now().isoformat()))
+    builds = RequestedBuilds(app)
+    builds._store(RequestedBuild(session_id=session_id, name="x_tool", client="x", at=now().isoformat()))
+    builds._store(
+        RequestedBuild(session_id="20200101-000000-bbbb", name="gone", client="x", at=now().isoformat())
+    )
     builds.watch()
     await lab.until(lambda: builds.standing("20200101-000000-bbbb").state == "failed")
     await lab.until(lambda: opened)

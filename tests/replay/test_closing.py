@@ -29,7 +29,7 @@ async def test_closing_folds_only_what_no_screen_has_shown(
     home = open_app(tmp_path)
     opened = await open_session(home, None, parks=False)
     tape = LiveTape()
-    opened.seen = tape.newest
+    opened.folded_view = tape.newest
     seen: list[int] = []
     screen = asyncio.create_task(
         Stage(opened.source, lambda view: seen.append(view.seq), tape=tape).run(), name="screen"

@@ -68,7 +68,7 @@ class ModelCalls:
         return self._call_budget
 
     async def ask(self, request: ModelRequest) -> Reply:
-        """See `Asker.ask`."""
+        """Return the reply. Raises ModelError once all attempts failed, BudgetExceeded before a call above a cap."""
         estimated = estimate_of(request)
         least = min(request.max_tokens, _LEAST_REPLY)
         route = self._router.route(
@@ -78,13 +78,13 @@ class ModelCalls:
         )
         candidate: Candidate | None = None
         try:
-            turn = route.next()
+            next_try = route.next()
             while True:
-                if not isinstance(turn, Candidate):
-                    await self._sleep(turn)
-                    turn = route.next()
+                if not isinstance(next_try, Candidate):
+                    await self._sleep(next_try)
+                    next_try = route.next()
                     continue
-                candidate = turn
+                candidate = next_try
                 await self._note_model(request, route, candidate)
                 call_id = self._new_id()
                 if cached := await self._from_cache(candidate.model, request, call_id):
@@ -97,17 +97,17 @@ class ModelCalls:
                     route.failed(candidate, error)
                     following = _next(route)
                     candidate = following if isinstance(following, Candidate) else None
-                    await self._record_failure(request, turn.name, call_id, error, following)
+                    await self._record_failure(request, next_try.name, call_id, error, following)
                     if isinstance(following, ModelError):
                         raise following from None
-                    turn = following
+                    next_try = following
                     continue
                 route.replied(candidate)
                 candidate = None
                 await self._tell_changes()
                 if self._cache is not None and request.role in self._cached:
                     stored = msgspec.structs.replace(reply, call_id="")
-                    await asyncio.to_thread(self._cache.put, turn.name, request, stored)
+                    await asyncio.to_thread(self._cache.put, next_try.name, request, stored)
                 return reply
         finally:
             if candidate is not None:
@@ -132,17 +132,17 @@ class ModelCalls:
         return encoded.vectors
 
     async def enable(self, model: str) -> None:
-        """See `Asker.enable`."""
+        """Ask a model again that was switched off."""
         self._router.enable(model)
         await self._tell_changes()
 
     @property
     def unfinished(self) -> str:
-        """See `Asker.unfinished`."""
+        """The text of the present agent's last reply if it was cancelled; empty if it was finished."""
         return "".join(self._partial_replies.get(_current_agent(), ()))
 
     async def _note_model(self, request: ModelRequest, route: Route, candidate: Candidate) -> None:
-        """Record it if the role is now served by another model."""
+        """Record that another model now serves the role, if that is so."""
         await self._tell_changes()
         role, seat = request.role, request.seat or request.role
         previous = self._serving.get(seat, route.first)

@@ -65,7 +65,7 @@ class AgentLoop:
 
     role: ModelRole = "orchestrator"
     seat = ""
-    """See `ModelRequest`."""
+    """Name of the role's own models, as in `ModelRequest`; empty for those of `role`."""
     ends_with: ActionName = "answer"
 
     def __init__(

@@ -114,11 +114,11 @@ class Orchestrator:
         roles: Roles | None = None,
         shared: Shared | None = None,
     ) -> None:
-        """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
+        """`known_state` returns a state that another part has already reduced. `misfit` checks arguments.
 
         `surroundings`, `estimate` and `provider` are called in a thread as a task begins; `blocks` are the context
-        blocks that are on by default. `encode`: see `Lessons`. Parts of tasks are delegated to agents of `roles`, paid
-        from `shared`; without these, nothing is delegated.
+        blocks that are on by default. `encode` fetches the vectors that recall lacks. Parts of tasks are delegated to
+        agents of `roles`, paid from `shared`; without these, nothing is delegated.
         """
         self._bus = bus
         self._asker = asker
@@ -222,7 +222,10 @@ class Orchestrator:
         self._inbox.put_nowait(RemoteCommand(command, done))
 
     async def run(self, *, until_idle: bool = False, hold: bool = False) -> None:
-        """Serve commands until the session is closed, or (headless) until nothing is left; `hold`: see `Holding`."""
+        """Serve commands until the session is closed, or with `until_idle` until nothing is left to do.
+
+        With `hold`, unfinished work of an earlier process waits until the person continues it.
+        """
         await asyncio.to_thread(lambda: self._projection.state)  # reading a long session takes a while
         try:
             await self._safely(self._holding.begin, hold=hold)

@@ -40,7 +40,7 @@ class TaskEnd(Value, frozen=True):
     """Figures, dates and quotations of the answer that nothing in the session supports."""
     finding: Literal["", "holds", "refused", "unknown"] = ""
     faults: tuple[str, ...] = ()
-    """See `TaskFinished`."""
+    """What a verifier found wrong with the answer, as in `TaskFinished`."""
 
     @classmethod
     def of(cls, outcome: e.TaskOutcome, error: AlitaError) -> TaskEnd:

@@ -66,7 +66,7 @@ class WorkingContext:
     ) -> None:
         """The windows say how many tokens the next model of the role, or of a seat, reads; 0 when not known.
 
-        `defaults`: see `Transcript`.
+        `defaults` are the context blocks that are on unless the person switched them off.
         """
         self._bus = bus
         self._asker = asker

@@ -1,4 +1,4 @@
-"""What the console shows besides the open session: other sessions, tools, spend, settings.
+"""Serves the console everything besides the open session: other sessions, tools, spend, settings.
 
 Implements the console's `Catalog`. Whatever blocks runs in a thread.
 """
@@ -54,7 +54,7 @@ class AppCatalog:
         self._app = app
         self._painted = painted
         self._live = live
-        self._looking: tuple[Redactor, ContextProvider, Roster] | None = None
+        self._preview_parts: tuple[Redactor, ContextProvider, Roster] | None = None
 
     # --- sessions -----------------------------------------------------------------------------
 
@@ -283,12 +283,12 @@ class AppCatalog:
         from alita_tui.app.surroundings import context_provider
 
         def look() -> NextCall:
-            if self._looking is None:
+            if self._preview_parts is None:
                 redactor = self._app.redactor()
-                self._looking = (redactor, context_provider(self._app, redactor), self._app.models())
+                self._preview_parts = (redactor, context_provider(self._app, redactor), self._app.models())
             live = self._live()
             envelopes = history(self._app, session_id) if live is None else live
-            return next_call(self._app, envelopes, *self._looking)
+            return next_call(self._app, envelopes, *self._preview_parts)
 
         return await asyncio.to_thread(look)
 

@@ -118,13 +118,13 @@ class OpenedSession(CommandSink, Protocol):
         """Its events; it grows."""
 
     async def look(self) -> Inventory:
-        """As `Upkeep`."""
+        """Return the sandbox's containers and environments."""
 
     async def reap(self) -> tuple[int, int]:
-        """As `Upkeep`."""
+        """Remove what dead sessions left; return how many containers and folders."""
 
     async def rebuild(self) -> None:
-        """As `Upkeep`."""
+        """Rebuild the base image."""
 
 
 class PendingSession:

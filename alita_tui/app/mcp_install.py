@@ -19,7 +19,7 @@ class Plan(Value, frozen=True):
     """A change to one file."""
 
     path: Path
-    """The file itself, where the program's path is a link to it."""
+    """The file itself, even if the program's path is a link to it."""
     exists: bool
     before: str
     after: str

@@ -9,7 +9,7 @@ from alita_tui.events.artefact import Artefact
 
 
 class Artefacts(Protocol):
-    """The artefacts of one session. Met by `store`; every call may block on the disk."""
+    """The artefacts of one session. Implemented by `store`; every call may block on the disk."""
 
     def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
         """Copy a file in, or move it with `take`. Raise UsageError if it is not a file or too large, StoreError."""
@@ -18,7 +18,7 @@ class Artefacts(Protocol):
         """Store bytes under a name. Raise UsageError if there are too many, StoreError."""
 
     def landing(self) -> Path:
-        """Return an empty folder for what a run leaves; the caller gives it back. Raise StoreError."""
+        """Return an empty folder for the files that a run leaves; the caller gives it back. Raise StoreError."""
 
     def spare_landing(self) -> Path | None:
         """Return a landing folder that an earlier run left empty; None if there is none. Never blocks."""

@@ -22,7 +22,7 @@ class PastCall(Value, frozen=True):
 
 
 class FailedCall(Value, frozen=True):
-    """A call of a registered tool that failed, for the build that is to mend it."""
+    """A failed call of a registered tool, for the build that has to repair the tool."""
 
     version: int
     arguments: Json
@@ -31,7 +31,7 @@ class FailedCall(Value, frozen=True):
 
 
 class BuildOrder(Value, frozen=True):
-    """A gap that the agent wants closed."""
+    """The order for a tool that the library lacks, or for a new version of one."""
 
     action_id: str
     name: str
@@ -45,15 +45,15 @@ class BuildOrder(Value, frozen=True):
     examples: tuple[Json, ...] = ()
     """As the agent gave them: `{"input": ARGUMENTS, "output": RESULT}`."""
     needs: Capabilities = Capabilities()
-    """What the tool may have to ask for, as the agent sees it."""
+    """Capabilities that the agent expects the tool to need."""
     failure: FailedCall | None = None
-    """The newest failed call of the version that is to be replaced."""
+    """The newest failed call of the version to be replaced."""
     failures: tuple[FailedCall, ...] = ()
-    """Further calls of it that failed or gave what was not wanted."""
+    """Further calls of it that failed or returned a wrong result."""
     merges: tuple[ToolDraft, ...] = ()
-    """Tools whose work the new version is to do as well."""
+    """Tools whose work the new version has to do as well."""
     draft: ToolDraft | None = None
-    """A draft to begin with, which no model has to write."""
+    """The draft, if no model has to write one."""
 
 
 class BuildOutcome(Value, frozen=True):
@@ -65,7 +65,7 @@ class BuildOutcome(Value, frozen=True):
 
 
 class ParkedBuild(Value, frozen=True):
-    """A build that waits for a verdict, as any shell sees it."""
+    """A build that waits for a verdict from any shell."""
 
     approval_id: str
     build_id: BuildId
@@ -77,11 +77,11 @@ class ParkedBuild(Value, frozen=True):
     """ISO 8601, UTC."""
     task: str = ""
     verdict: Decision | Literal[""] = ""
-    """The decision once it was made and not yet taken up; empty while the build waits."""
+    """A decision that the build's session has not carried out yet; empty while there is none."""
 
 
 class Sealing(Protocol):
-    """Signs what processes of one home leave for one another. Met by `store`; blocks."""
+    """Signs notes that the processes of a home leave for each other. Implemented by `store`; blocks."""
 
     def signed(self, kind: str, text: str) -> str:
         """Return a signature over a text of this kind. Raise StoreError."""
@@ -91,13 +91,13 @@ class Sealing(Protocol):
 
 
 class ApprovalDesk(Protocol):
-    """Where verdicts from other shells are left for a session. Met by `store`."""
+    """Where verdicts from other shells are left for a session. Implemented by `store`."""
 
     def verdict(self, approval_id: str) -> ResolveApproval | None:
-        """Return the verdict left for this approval, with who gave it; None if there is none."""
+        """Return the verdict that was left for this approval; None if there is none."""
 
     def claim(self, command: ResolveApproval) -> ResolveApproval:
-        """Enter this session's verdict unless there is one already; return the valid one. Raises StoreError."""
+        """Store this session's verdict unless there is one already; return the one that counts. Raises StoreError."""
 
     def taken(self, approval_id: str) -> None:
         """Clear the verdict once it is recorded. Raises StoreError."""

@@ -36,7 +36,7 @@ BLOCKS: Mapping[BlockName, str] = {
 
 
 class Provided(Value, frozen=True):
-    """What was found for a task."""
+    """The blocks that were read for a task."""
 
     blocks: tuple[ContextBlock, ...] = ()
     problems: tuple[str, ...] = ()
@@ -49,39 +49,39 @@ class Part(Value, frozen=True):
     name: str
     turns: int
     tokens: int
-    """Estimated, rather too many than too few."""
+    """An upper estimate."""
     block: str = ""
-    """The block that it is; empty for what cannot be switched off."""
+    """Name of the block; empty for a part that cannot be switched off."""
     on: bool = True
     text: str = ""
-    """Raw, as it is sent."""
+    """The text as it is sent, not neutralised."""
 
 
 class NextCall(Value, frozen=True):
-    """A request that was not made."""
+    """A request that was built but not sent."""
 
     parts: tuple[Part, ...]
-    """Those that are off as well, with no tokens."""
+    """All parts; those that are switched off have no tokens."""
     tokens: int
     window: int
-    """Tokens that the model reads and writes at most."""
+    """The model's window in tokens, for reading and writing together."""
     known_window: bool
     masked: int = 0
-    """Observations that are down to one line."""
+    """Number of observations that are shortened to one line."""
     shortened: int = 0
     left_out: int = 0
-    """Turns that are not sent."""
+    """Number of turns that are not sent."""
     problems: tuple[str, ...] = ()
     """What could not be read."""
 
 
 class Provider(Protocol):
-    """Brings texts from outside the session. Met by `context`."""
+    """Reads texts from outside the session. Implemented by `context`."""
 
     def provide(self, task: str, wanted: Collection[str]) -> Provided:
-        """Return the blocks of these names that have something to say about a task; block on the disk.
+        """Return those of the wanted blocks that have content for a task; block on the disk.
 
-        Secrets are taken out before anything is cut.
+        Secrets are removed before anything is cut.
         """
 
     def skill_file(self, path: str) -> bytes:
@@ -89,5 +89,5 @@ class Provider(Protocol):
 
 
 def off(defaults: Collection[str], switches: Mapping[str, bool]) -> frozenset[str]:
-    """Return the blocks that are off, given those that the settings have on and what the person switched."""
+    """Return the blocks that are off: `defaults` are on by the settings, `switches` are the person's changes."""
     return frozenset(name for name in BLOCKS if not switches.get(name, name in defaults))

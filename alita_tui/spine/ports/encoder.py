@@ -10,14 +10,14 @@ from alita_tui.events.model import Usage
 
 
 class Encoded(Value, frozen=True):
-    """Vectors in the order of their texts, and what they took."""
+    """Vectors in the order of their texts, and the usage of the call."""
 
     vectors: tuple[tuple[float, ...], ...]
     usage: Usage = Usage()
 
 
 class Encoder(Protocol):
-    """An encoder. Met by `llm`."""
+    """An encoder. Implemented by `llm`."""
 
     @property
     def name(self) -> str:
@@ -28,10 +28,10 @@ class Encoder(Protocol):
         """Whether texts leave this process, and a call may cost."""
 
     async def encode(self, texts: Sequence[str]) -> Encoded:
-        """Make vectors of texts. Raises ModelError, at once where the last calls failed."""
+        """Return vectors of texts. Raises ModelError, without a request if the last calls failed."""
 
     def price(self, usage: Usage) -> float | None:
-        """Return the US dollars for a usage, or None when no price is known."""
+        """Return the cost of a usage in US dollars; None if no price is known."""
 
     async def aclose(self) -> None:
         """Close connections."""

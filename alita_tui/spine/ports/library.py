@@ -30,24 +30,24 @@ class FinishedRun(Value, frozen=True):
     version: int
     ok: bool
     query: str = ""
-    """What the tool served by it; empty: nothing is learned."""
+    """The need that the run served; empty: the library learns nothing from it."""
     outcome: RunOutcome | None = None
     refused: bool = False
     """It refused its input, which is neither a success nor a failure; then `ok` says nothing."""
 
 
 class SearchResult(Value, frozen=True):
-    """What a search of the library found."""
+    """The result of a search of the library."""
 
     hits: tuple[SearchHit, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
     band: Band = ""
     chance: float = 0.0
-    """How likely it is that the library has what was asked for."""
+    """Probability that the library has a tool for the query."""
     prior: float = 0.0
-    """The same before this library's history corrected it."""
+    """The same before it was calibrated with this library's history."""
     evidence: str = ""
-    """What the chance comes from, in a few words."""
+    """The reasons for the probability, in a few words."""
 
 
 class KeptAnswers(Protocol):
@@ -61,7 +61,7 @@ class KeptAnswers(Protocol):
 
 
 class Library(Protocol):
-    """The approved tools of all sessions. Met by `registry`; synchronous and in memory."""
+    """The approved tools of all sessions. Implemented by `registry`; synchronous and in memory."""
 
     def cards(self) -> tuple[ToolCard, ...]:
         """Return the newest runnable version of every tool, by name."""
@@ -74,14 +74,12 @@ class Library(Protocol):
         """Return the recorded current version of every tool, by name; its files are not read."""
 
     def search(self, query: str, *, limit: int = 5, without: Collection[str] = ()) -> SearchResult:
-        """Return the tools that fit a need, best first, and those that nearly do; none called as in `without`."""
+        """Return the tools that fit a need, best first, and near misses; leave out the names in `without`."""
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """One version (default: the newest runnable one) of a tool by its name or another name of it.
+        """Return a version of a tool (default: the newest runnable one) by its name or an alias.
 
-        The bytes are checked against the digest.
-
-        Raises RegistryError, DigestMismatch.
+        Raises RegistryError if it may not run, DigestMismatch if its files are not what was approved.
         """
 
     def next_version(self, name: str) -> int:
@@ -113,26 +111,26 @@ class Library(Protocol):
         """Store a ban. Repeating it changes nothing. Raises StoreError."""
 
     def record_runs(self, runs: Sequence[FinishedRun]) -> tuple[ToolState | None, ...]:
-        """Count runs, and on success learn that their queries are served by these tools; keep outcomes that are given.
+        """Count runs, and store their outcomes and the needs that successful ones served.
 
-        Returns how far each tool is relied on now; None for an unknown version. They are on disk when this returns.
+        Returns the state of each tool afterwards; None for an unknown version. All of it is on disk when this returns.
         Raises StoreError.
         """
 
     def reliability(self, name: str, version: int) -> Reliability:
-        """Return how far a version is relied on, and why."""
+        """Return the reliability of a version, with the reasons."""
 
     def note(
         self, name: str, version: int, outcomes: Sequence[RunOutcome], showings: Sequence[Showing] = ()
     ) -> ToolState | None:
-        """Store the outcomes of a version's runs and of the needs that it was found for; repeating changes nothing.
+        """Store outcomes of a version's runs, and of the needs that it was found for; repeating it changes nothing.
 
-        Returns how far the tool is relied on now; None for an unknown version.
+        Returns the state of the tool afterwards; None for an unknown version.
         """
 
 
 class ToolShelf(Library, Protocol):
-    """One session's library: the shared tools, and those approved only for its running task."""
+    """One session's library: the shared tools, and those that were approved for its running task only."""
 
     def lend(
         self,
@@ -147,26 +145,26 @@ class ToolShelf(Library, Protocol):
         """Hold an approved build in memory until `give_back`. Raises DigestMismatch, RegistryError."""
 
     async def find(self, query: str) -> SearchResult:
-        """Search for what the agent needs, with the encoder if there is one; see `offered`."""
+        """Search as `offered` does, also with the vectors of the encoder, if there is one."""
 
     def offered(self, query: str) -> SearchResult:
         """Search, and leave out the tools that the person does not allow here."""
 
     def lends(self, digest: str) -> bool:
-        """Return whether the build with this digest was lent and not given back."""
+        """Return whether the build with this digest is lent at present."""
 
     def give_back(self, keep: Container[str] = ()) -> bool:
         """Drop the lent builds except those with these digests; return False if there was none."""
 
 
 class Approval(Value, frozen=True):
-    """An approval as the audit log has it."""
+    """An approval according to the audit log."""
 
     approval_id: str
     name: str
     digest: str
     grants: tuple[str, ...] | None = None
-    """What was granted, as in `Capabilities.items`; None for all that is asked for."""
+    """The granted capabilities, as in `Capabilities.items`; None if everything was granted."""
     lasting: str = "library"
 
 
@@ -174,42 +172,42 @@ class Standing(Value, frozen=True):
     """The library's state according to the audit log: the newest entry on each item counts, not the documents."""
 
     approvals: Mapping[str, Approval] = {}
-    """What was approved, by approval id; includes starters and repeated approvals."""
+    """Approval id -> what was approved, starters and repeated approvals included."""
     states: Mapping[str, Move] = {}
-    """By approval id: the newest move that set the state of what was approved; `after` is that state."""
+    """Approval id -> the newest move that set the state of the approved version; `after` is the state."""
     pins: Mapping[str, Move] = {}
-    """By tool: the newest pin; `after` is the version, empty for none."""
+    """Tool -> its newest pin; `after` is the version, empty if it was unpinned."""
     aliases: Mapping[str, Move] = {}
-    """By other name: the newest move of it; `after` is that name, empty if it was taken away."""
+    """Alias -> its newest move; `after` is the alias, empty if it was removed."""
     bans: Mapping[str, Ban] = {}
-    """By ban id: what is banned and was not taken back."""
+    """Ban id -> a ban that was not lifted."""
     revoked_rules: Mapping[str, str] = {}
-    """Revoked rules of the policy, by name: when and by whom."""
+    """Name of a revoked rule of the policy -> when and by whom it was revoked."""
     problem: str = ""
     """Why the log cannot be relied on, in one sentence; empty if it is intact."""
 
 
 class Approvals(Protocol):
-    """What was approved, from a source that the library does not write. Met by `store`; blocks on the disk."""
+    """The approvals, from a source that the library does not write. Implemented by `store`; blocks on the disk."""
 
     def standing(self) -> Standing:
         """Return the current state; the same object until something changes. Raises StoreError."""
 
 
 class Documents(Protocol):
-    """A keyed table of JSON documents. Met by `store`, used by `registry` and `memory`."""
+    """A keyed table of JSON documents. Implemented by `store`, used by `registry` and `memory`."""
 
     def all(self) -> tuple[Json, ...]:
         """Return every document, oldest first."""
 
     def put(self, key: str, document: Json, *, barrier: bool = True) -> None:
-        """Insert or replace; with `barrier` on disk when it returns, and all that was put before. Raises StoreError."""
+        """Insert or replace a document. With `barrier`, it and all earlier ones are on disk then. Raises StoreError."""
 
     def remove(self, key: str) -> None:
-        """Remove a document, if it is there. Raises StoreError."""
+        """Remove a document if it exists. Raises StoreError."""
 
     def changing(self) -> AbstractContextManager[None]:
         """Lock the table against changes by other threads and processes. Raises StoreError."""
 
     def sync(self) -> None:
-        """Wait until all that was put is on disk. Raises StoreError."""
+        """Wait until all documents are on disk. Raises StoreError."""

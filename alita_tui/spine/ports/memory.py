@@ -1,4 +1,4 @@
-"""Memory."""
+"""Memory: items, facts, and what the agent asks of it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from alita_tui.events.memory import MemoryItem, MemoryOrigin, RecipeStep
 from alita_tui.events.track import Rating
 
 REJECTION = "rejection:"
-"""Begins the id of what a rejection teaches; the tool's name follows."""
+"""Prefix of the id of a lesson from a rejection; the tool's name follows."""
 FAILURE = "failure:"
-"""Begins the id of what a task that led nowhere teaches."""
+"""Prefix of the id of a lesson from a task that led nowhere."""
 
 OFFERED = 3
-"""Successes of one shape from which a recipe is offered as one tool."""
+"""Number of successes with the same calls from which a recipe is offered as one tool."""
 
 OWN_WORDS: tuple[MemoryOrigin, ...] = ("statement", "correction", "person")
-"""Where a fact comes from that is the person's word alone; in an answer the question is a model's."""
+"""Origins of facts in the person's own words; an answer is not among them, because a model wrote its question."""
 
 SHARED = ""
 """The project of items that are shared by all projects."""
@@ -28,7 +28,7 @@ MemorySort = Literal["fact", "recipe", "episode", "failure", "rejection"]
 
 
 def sort_of(item: MemoryItem) -> MemorySort:
-    """Return what an item is, by its id and its kind of memory."""
+    """Return the sort of an item, by its id and its kind of memory."""
     if item.item_id.startswith(FAILURE):
         return "failure"
     if item.item_id.startswith(REJECTION):
@@ -48,7 +48,7 @@ class ProposedFact(Value, frozen=True):
 
 
 def record_words(worked: int, failed: int, liked: int) -> str:
-    """Return a recipe's record in words. Of `worked`, `liked` are likes, each of a try that is counted anyway."""
+    """Return a recipe's record in words. `worked` includes `liked`, the 👍, each for a try that is counted, too."""
     tries = max(worked - liked, 0)
     times = f"{tries} of {tries + failed} times"
     return f"{times}, and liked {'once' if liked == 1 else f'{liked} times'}" if liked else times
@@ -65,7 +65,7 @@ class Remembered(Value, frozen=True):
     """A stored item, for display."""
 
     item: MemoryItem
-    """With what is known about it in its text."""
+    """The item, with notes about it added to its text."""
     project: str = SHARED
     at: str = ""
     """When it was last learned or confirmed (ISO 8601, UTC); empty in older files."""
@@ -73,7 +73,7 @@ class Remembered(Value, frozen=True):
     """For a contradicted fact: the time from which it is no longer true."""
     pinned: bool = False
     worked: int = 0
-    """How often a recipe answered a task; each 👍 counts as once more."""
+    """How often a recipe answered a task; each 👍 counts as one more."""
     failed: int = 0
     sources: tuple[str, ...] = ()
     """`session:seq` of the events that it was learned from, newest last."""
@@ -84,11 +84,11 @@ class Remembered(Value, frozen=True):
     liked: int = 0
     """How many of the answers that it was learned from got a 👍."""
     disliked: int = 0
-    """And how many a 👎: they count as failures of a recipe, and an answer is then hardly ever recalled."""
+    """How many of them got a 👎: a recipe counts each as a failure, and an answer is hardly ever recalled then."""
 
     @property
     def answered(self) -> tuple[int, int]:
-        """How often a recipe answered a task, and of how many tries; without what a 👍 adds."""
+        """How often a recipe answered a task, and of how many tries; a 👍 does not count here."""
         worked = max(self.worked - self.liked, 0)
         return worked, worked + self.failed
 
@@ -127,16 +127,16 @@ class Forgotten(Value, frozen=True):
 
 
 class Memory(Protocol):
-    """What earlier tasks taught. Met by `memory`; synchronous and in memory."""
+    """The memory of earlier tasks. Implemented by `memory`; synchronous and in memory."""
 
     def recall(self, task: str) -> tuple[MemoryItem, ...]:
-        """Return a few items that bear on the task, best first."""
+        """Return a few items that are relevant to a task, best first."""
 
     def write(self, item: MemoryItem) -> tuple[str, ...] | None:
         """Store one item, in place of one with the same id.
 
-        Return the ids of the facts that it contradicts, which hold no longer; None if the person had this
-        forgotten, and nothing is stored. Raise StoreError.
+        Return the ids of the facts that it contradicts and replaces; None if the person had this item forgotten, so
+        that it is not stored. Raise StoreError.
         """
 
     def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
@@ -146,7 +146,7 @@ class Memory(Protocol):
         """Return how often this chain of tools answered a task, and how often it did not."""
 
     def offers(self, item_id: str) -> bool:
-        """Return whether a recipe has just worked often enough to be offered as one tool."""
+        """Return whether a recipe has just reached the number of successes from which it is offered as one tool."""
 
     def recipe_failed(self, item_id: str) -> None:
         """Record that a task which followed this recipe was not answered."""

@@ -1,4 +1,4 @@
-"""Language models: requests, replies, routing, money."""
+"""Language models: requests, replies, routing and cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alita_tui.spine.errors import ModelError
 
 
 class Message(Value, frozen=True):
-    """One turn of a conversation, in the neutral form that every provider is given."""
+    """One turn of a conversation, in a form that is the same for every provider."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
@@ -41,18 +41,18 @@ class ModelRequest(Value, frozen=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     hurry: bool = False
-    """Wait only briefly for a connection, as another model could be asked instead."""
+    """Wait only briefly for a connection, because another model could be asked instead."""
     must_call: str = ""
-    """Name of the tool the model has to call; `*` for any; empty when it may also just write."""
+    """Name of the tool that the model has to call; `*` for any; empty if it may reply with text alone."""
     max_tokens: int = 8192
     seat: str = ""
-    """Whose own models are asked, as `specialist:ROLE`; empty: those of the role. Not sent."""
+    """The agent role whose own models are asked, as `specialist:ROLE`; empty: the models of `role`. Not sent."""
     build: str = ""
     """Id of the build whose budget it counts toward; not sent to the model."""
     spare: bool = False
-    """Not worth a question: where the budget does not allow it, it is not made; not sent to the model."""
+    """If the budget does not allow the call, it is not made, and the person is not asked for more. Not sent."""
     role_usd: float | None = None
-    """What all calls of this role may cost in the session; None: as much as the budget allows. Not sent."""
+    """Cap for all calls of this role in the session; None: only the budget's caps apply. Not sent."""
 
 
 class Delta(Value, frozen=True):
@@ -78,22 +78,22 @@ class Reply(Value, frozen=True):
 
 
 Ability = Literal["tools", "vision"]
-"""What a role may need of a model: native tool calls, and reading images."""
+"""An ability that a role may need in a model: native tool calls, or reading images."""
 
 
 class Priced(Protocol):
-    """What is paid for."""
+    """Something whose calls have a price: a model or an encoder."""
 
     @property
     def name(self) -> str:
         """Return `provider:model`."""
 
     def price(self, usage: Usage) -> float | None:
-        """Return the US dollars for a usage, or None when no price is known."""
+        """Return the cost of a usage in US dollars; None if no price is known."""
 
 
 class Model(Protocol):
-    """A language model. Met by `llm`."""
+    """A language model. Implemented by `llm`."""
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ class Model(Protocol):
         """
 
     def price(self, usage: Usage) -> float | None:
-        """Return the US dollars for a usage, or None when no price is known."""
+        """Return the cost of a usage in US dollars; None if no price is known."""
 
     async def window(self) -> int:
         """Return its window in tokens as reported by its own server, or 0. Never raises."""
@@ -125,9 +125,9 @@ class Candidate(msgspec.Struct, frozen=True):
 
     model: Model
     context: int = 0
-    """Tokens that it reads at most; 0: not known."""
+    """Its window in tokens; 0: unknown."""
     max_usd: float | None = None
-    """A call that could cost more, or whose price is not known, goes to the next candidate."""
+    """A call that could cost more, or has no known price, goes to the next candidate."""
     needs: frozenset[Ability] = frozenset()
     """Abilities without which the role skips the model."""
 
@@ -138,7 +138,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Route(Protocol):
-    """One call's way through the candidates of its role. Met by `llm`."""
+    """The order in which one call tries the candidates of its role. Implemented by `llm`."""
 
     def next(self) -> Candidate | float:
         """Return the model to ask now, or the seconds to wait before calling this again.
@@ -167,12 +167,12 @@ class Route(Protocol):
 
 
 class Router(Protocol):
-    """Which model is asked, and what follows from a failure. Met by `llm`."""
+    """Chooses the model for each call, and reacts to failures. Implemented by `llm`."""
 
     def route(self, role: str, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]) -> Route:
-        """Return a call's way, by its role, or by its seat if that has models.
+        """Return the route of a call, for its role, or for its seat if that has models.
 
-        `tokens` and `usd` are what the call needs and could cost with a model.
+        `tokens` returns the window that the call needs with a model, `usd` what it could cost.
         """
 
     def learn(self, name: str, window: int) -> int:
@@ -182,7 +182,7 @@ class Router(Protocol):
         """Return the error for a model whose window leaves no room for a reply to so many tokens."""
 
     def window(self, role: str) -> int:
-        """Return the tokens that the role's, or the seat's, next model reads at most; 0 when unknown."""
+        """Return the window in tokens of the next model of a role or seat; 0 if unknown."""
 
     def enable(self, name: str) -> None:
         """Ask a model again that was turned off; an unknown name is ignored."""
@@ -192,7 +192,7 @@ class Router(Protocol):
 
 
 class ReplyCache(Protocol):
-    """Replies to the very same requests, of earlier sessions. Met by `llm`; blocks on the disk."""
+    """Replies to identical requests of earlier sessions. Implemented by `llm`; blocks on the disk."""
 
     def get(self, model: str, request: ModelRequest) -> Reply | None:
         """Return this model's recorded reply to this request, or None."""
@@ -202,7 +202,7 @@ class ReplyCache(Protocol):
 
 
 class DaySpend(Value, frozen=True):
-    """What all sessions spent on a day, with what they have reserved."""
+    """What all sessions spent on a day, reservations included."""
 
     usd: float = 0.0
     tokens: int = 0
@@ -211,7 +211,7 @@ class DaySpend(Value, frozen=True):
 
 
 class DayBook(Protocol):
-    """The spend of a day over all sessions and processes. Met by `store`; blocks on the disk."""
+    """The spend of a day over all sessions and processes. Implemented by `store`; blocks on the disk."""
 
     def today(self) -> DaySpend:
         """Return what is spent and reserved today. Raise StoreError."""
@@ -219,17 +219,20 @@ class DayBook(Protocol):
     def reserve(
         self, call_id: str, usd: float, tokens: int, *, limit_usd: float | None, limit_tokens: int | None
     ) -> bool:
-        """Reserve money and tokens unless that could break a cap, atomically across processes; return whether.
+        """Reserve money and tokens, atomically across processes; return False if that could break a cap.
 
         Raise StoreError.
         """
 
     def settle(self, call_id: str, usd: float, tokens: int, *, estimated: bool = False) -> DaySpend:
-        """Replace a reservation by what the call took; `estimated` if the tokens are. Raise StoreError."""
+        """Replace a reservation by the actual cost of the call; return the day's spend.
+
+        `estimated` is True if the tokens are an estimate. Raise StoreError.
+        """
 
 
 class Asker(Protocol):
-    """One model call as everyone makes it: routed, recorded, retried, paid. Met by `agent`."""
+    """Calls a model: chooses one, records the call, retries it and pays for it. Implemented by `agent`."""
 
     async def enable(self, model: str) -> None:
         """Ask a model again that was turned off."""
@@ -237,10 +240,10 @@ class Asker(Protocol):
     async def ask(self, request: ModelRequest) -> Reply:
         """Return the reply; its deltas and costs are already on the stream.
 
-        Raise ModelError when the attempts are used up, BudgetExceeded before a call that could break a cap, as
-        BuildSpent where the cap is the build's.
+        Raise ModelError if all attempts failed, BudgetExceeded before a call that could break a cap: BuildSpent for
+        the cap of the build.
         """
 
     @property
     def unfinished(self) -> str:
-        """Return the text of a reply that was cancelled; empty if the last call ended."""
+        """Return the text of the last reply if it was cancelled; empty if it was finished."""

@@ -17,11 +17,11 @@ class Limits(Value, frozen=True):
 
     wall_seconds: float = 20.0
     cpu_seconds: float = 40.0
-    """Of one process, over all of its threads."""
+    """Processor time of one process, over all of its threads."""
     memory_bytes: int = 512 * 1024 * 1024
     processes: int = 64
     output_bytes: int = 256 * 1024
-    """Kept of each of stdout and stderr; a run that prints 64 times this is ended."""
+    """Bytes that are recorded of each of stdout and stderr; a run that prints 64 times as much is ended."""
     result_bytes: int = 1024 * 1024
     file_bytes: int = 16 * 1024 * 1024
     scratch_bytes: int = 32 * 1024 * 1024
@@ -33,9 +33,9 @@ class InputFile(Value, frozen=True):
     """A file that a run may read."""
 
     path: str
-    """Where it is on this machine."""
+    """Path on this machine."""
     name: str
-    """What it is called in the container, below a folder of its own: no slash."""
+    """Name in the container, in a folder of its own; without a slash."""
 
 
 class Job(Value, frozen=True):
@@ -72,20 +72,19 @@ class Job(Value, frozen=True):
     inputs: tuple[InputFile, ...] = ()
     """Files of this call, mounted read-only; the n-th is at `input_path(n, name)`."""
     outputs: str = ""
-    """Folder of this machine for what a `run` leaves in its current folder; the n-th file is called `n`. Empty: it is
-    thrown away."""
+    """Folder of this machine for the files that a `run` leaves; the n-th is called `n`. Empty: they are discarded."""
     scratch: Mapping[str, bytes] | None = None
-    """For `test` and `judge` jobs: the files of a workspace made for this run, which is served as far as `capabilities`
-    say; the person's is out of reach then. One entry may hold what hosts answer (`spine.trials.ANSWERS`).
+    """For `test` and `judge` jobs: files of a workspace for this run alone; `capabilities` give access to it instead of
+    the person's. One entry may hold the canned answers of hosts (`spine.trials.ANSWERS`).
     """
 
 
 class Tree(Value, frozen=True):
-    """A folder of this machine as a program's files, named by its content."""
+    """A folder of this machine with a program's files, identified by its content."""
 
     path: str
     digest: str
-    """What `tree_digest` gives for it; another content is refused."""
+    """Its `tree_digest`; any other content is refused."""
 
 
 class Program(Value, frozen=True):
@@ -100,7 +99,7 @@ class Program(Value, frozen=True):
     limits: Limits = Limits(cpu_seconds=3600.0)
     """The processor time is for its whole lifetime; there is no limit on the wall clock."""
     capabilities: Capabilities = Capabilities()
-    """What it is granted while a call runs."""
+    """Its grants while a call runs."""
 
 
 class RunningProgram(Protocol):
@@ -124,20 +123,20 @@ class RunningProgram(Protocol):
         """Close its stdin."""
 
     def begin(self, call_id: str) -> None:
-        """Grant it what it may use, for this call."""
+        """Open its grants for this call."""
 
     async def finish(self) -> None:
-        """Take the grants back: its requests are refused, its connections closed."""
+        """Withdraw the grants: its requests are refused and its connections closed."""
 
     async def close(self) -> None:
         """End everything in its container."""
 
 
 class Programs(Protocol):
-    """Where programs live. Met by `sandbox`."""
+    """Starts programs in containers. Implemented by `sandbox`."""
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """As in `Sandbox`."""
+        """Resolve requirements to hashed wheels on the host. Raise RequirementsError."""
 
     async def installed(self, lock: Lock, progress: Progress) -> str:
         """Return the folder of this machine with these wheels. Raise RequirementsError, SandboxUnavailable."""
@@ -152,7 +151,7 @@ def input_path(number: int, name: str) -> str:
 
 
 class ToolCaller(Protocol):
-    """Runs approved tools for running ones. Met by `agent`."""
+    """Runs approved tools for running ones. Implemented by `agent`."""
 
     async def call(self, caller: str, name: str, arguments: Json) -> Json:
         """Run a tool that the running job `caller` is granted to call; return its result.
@@ -166,10 +165,10 @@ OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
 
 
 class Sandbox(Protocol):
-    """The wall around generated code. Met by `sandbox`."""
+    """Runs generated code in confined containers. Implemented by `sandbox`."""
 
     async def status(self) -> SandboxStatus:
-        """Return the state of the engine and what enforces each limit; never raises."""
+        """Return the state of the engine, and how each limit is enforced; never raises."""
 
     async def prepare(self, progress: Progress) -> None:
         """Make sure that engine and base image are present, building what is missing. Raise SandboxUnavailable."""

@@ -1,4 +1,4 @@
-"""Calls of tools of other servers."""
+"""Calls of the tools of MCP servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ServerUnavailable(RegistryError):
 
 
 class ServerCalls(Protocol):
-    """Calls tools of MCP servers. Met by `mcp_box`."""
+    """Calls tools of MCP servers. Implemented by `mcp_box`."""
 
     async def call(self, job: Job) -> RunReport:
         """Call the tool whose pinned descriptor is the job's code; a tool that fails is a report.

@@ -1,4 +1,4 @@
-"""What a server of the Model Context Protocol needs of the rest: tools, calls, files and builds for its clients."""
+"""Everything that alita's MCP server needs from the other packages: tools, calls, files and builds for its clients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Answer(Value, frozen=True):
     hint: str = ""
     """What the client can do about it."""
     files: tuple[Artefact, ...] = ()
-    """What the run left."""
+    """The files that the run left."""
 
 
 class BuildRequest(Value, frozen=True):
@@ -41,21 +41,21 @@ class BuildRequest(Value, frozen=True):
     details: str = ""
     examples: tuple[Json, ...] = ()
     hosts: tuple[str, ...] = ()
-    """Hosts that it has to reach, as `name:port`; a person grants them or does not."""
+    """Hosts that it needs, as `name:port`; a person decides whether they are granted."""
 
 
 class Standing(Value, frozen=True):
-    """How far a build is."""
+    """The state of a build."""
 
     build_id: str
     name: str
     state: Literal["building", "waiting", "approved", "rejected", "failed"]
     text: str = ""
-    """What it waits for, or came to."""
+    """What it waits for, or its outcome."""
 
 
 class Document(Value, frozen=True):
-    """Something else that can be read, or a prompt: only what the settings offer."""
+    """A transcript or an audit that clients may read, if the settings offer it."""
 
     name: str
     title: str
@@ -63,7 +63,7 @@ class Document(Value, frozen=True):
 
 
 class Prompt(Value, frozen=True):
-    """A way to do something that worked before."""
+    """A recipe, offered to clients as a prompt."""
 
     name: str
     text: str
@@ -71,13 +71,13 @@ class Prompt(Value, frozen=True):
 
 
 class Served(Protocol):
-    """The library as clients have it. Met by `app`."""
+    """The library as it is served to clients. Implemented by `app`."""
 
     def tools(self) -> tuple[ToolRecord, ...]:
         """Return the tools that may be called, by name. Blocks on the disk. Raise StoreError."""
 
     def find(self, need: str, limit: int) -> tuple[tuple[ToolRecord, float], ...]:
-        """Return those that fit a need, best first, each with how likely it is the one. Blocks."""
+        """Return the tools that fit a need, best first, each with its probability. Blocks."""
 
     async def call(self, client: Client, name: str, arguments: Json, tell: Tell) -> Answer:
         """Run a tool in the sandbox and record it; an error is returned as an answer. Cancelling ends the run."""
@@ -93,19 +93,19 @@ class Served(Protocol):
 
     @property
     def builds(self) -> bool:
-        """Whether tools may be asked for."""
+        """Whether clients may request tools."""
 
     async def build(self, client: Client, request: BuildRequest) -> Standing:
         """Begin a build that waits for a person's verdict. Raise UsageError."""
 
     async def standing(self, build_id: str) -> Standing:
-        """Return the progress of a build that a client asked for. Raise UsageError."""
+        """Return the state of a build that a client requested. Raise UsageError."""
 
     def prompts(self) -> tuple[Prompt, ...]:
-        """Return what worked before, if the settings offer it. Blocks."""
+        """Return the recipes, if the settings offer them. Blocks."""
 
     def documents(self) -> tuple[Document, ...]:
-        """Return what else can be read, without its text, if the settings offer it. Blocks."""
+        """Return the documents without their texts, if the settings offer them. Blocks."""
 
     def document(self, name: str) -> Document | None:
         """Return one of these with its text. Blocks. Raise StoreError."""

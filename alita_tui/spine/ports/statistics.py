@@ -1,4 +1,4 @@
-"""What the sessions' records add up to, as the command line and the console show it."""
+"""The statistics of the sessions' records, as the command line and the console show them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 from alita_tui.events import Value
 
 By = Literal["tool", "model", "role", "kind", "day"]
-"""What a table of figures is by; `kind` is the kind of failure."""
+"""What the rows of a table are; `kind` is the kind of failure."""
 
 
 class Place(Value, frozen=True):
@@ -24,19 +24,19 @@ class Line(Value, frozen=True):
     count: int = 0
     """Runs of a tool, calls of a model or role, failures of a kind, tasks of a day."""
     judged: int = 0
-    """Of these, those that ended by themselves: not interrupted, not without a sandbox."""
+    """Number of these that ended by themselves: not interrupted, and not for lack of a sandbox."""
     ok: int = 0
-    """Of the judged, those that went well."""
+    """Number of the judged ones that succeeded."""
     median_ms: float | None = None
     p95_ms: float | None = None
-    """The 95th of a hundred; both None if no duration is known."""
+    """95th percentile; both are None if no duration is known."""
     usd: float | None = None
     """Known cost; None if nothing was paid for it."""
     unpriced: int = 0
     """Calls without a known price, which `usd` leaves out."""
     tokens: int = 0
     reused: int = 0
-    """Runs of a tool that was there before its task."""
+    """Runs of a tool that existed before its task."""
     trend: tuple[int, ...] = ()
     """Count on each day of the report."""
     note: str = ""
@@ -46,7 +46,7 @@ class Line(Value, frozen=True):
 
     @property
     def share(self) -> float | None:
-        """Part that went well, 0 to 1; None if nothing was judged."""
+        """Share of successes, 0 to 1; None if nothing was judged."""
         return self.ok / self.judged if self.judged else None
 
 
@@ -69,7 +69,7 @@ class Totals(Value, frozen=True):
     builds: int = 0
     """Builds that joined the library."""
     median_s: float | None = None
-    """Seconds that the middle one of the answered tasks took, without waiting for the person."""
+    """Median duration of the answered tasks in seconds, without waiting for the person."""
 
 
 class Day(Value, frozen=True):
@@ -106,11 +106,11 @@ class Anomaly(Value, frozen=True):
 
 
 class Advice(Value, frozen=True):
-    """Something that would help, with what it rests on."""
+    """A suggestion, with the events that it is based on."""
 
     text: str
     command: str
-    """What to type in a shell to act on it."""
+    """The command that carries it out."""
     places: tuple[Place, ...]
     tool: str = ""
     """The tool that it is about: the console opens it."""
@@ -119,12 +119,12 @@ class Advice(Value, frozen=True):
 
 
 class Estimate(Value, frozen=True):
-    """What a task will take, from tasks that are alike: low, middle and high, eight of ten in between."""
+    """The likely cost and duration of a task, from similar tasks: low, middle, high, with eight of ten in between."""
 
     count: int
-    """Tasks that it rests on; 0 if there are too few for an estimate."""
+    """Number of tasks that it is based on; 0 if there are too few for an estimate."""
     alike: bool = True
-    """False if too few are alike, so it rests on all tasks."""
+    """False if too few tasks are similar, so that it is based on all tasks."""
     usd: tuple[float, float, float] | None = None
     """Low, middle, high; None if no price is known for enough of them."""
     seconds: tuple[float, float, float] | None = None
@@ -132,7 +132,7 @@ class Estimate(Value, frozen=True):
 
 
 class Held(Value, frozen=True):
-    """How often estimates held, each made from what had ended before its task began."""
+    """How often estimates held, each made from the tasks that had ended before its task began."""
 
     tasks: int = 0
     usd_of: int = 0
@@ -151,7 +151,7 @@ class Report(Value, frozen=True):
     """Last day."""
     sessions: int
     unreadable: tuple[str, ...]
-    """Sessions that could not be read, or not whole: the figures lack them."""
+    """Sessions that could not be read completely, so that the figures lack something."""
     totals: Totals
     before: Totals
     """Of the previous period of the same length; zeros if there is none."""

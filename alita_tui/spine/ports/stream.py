@@ -1,4 +1,4 @@
-"""The stream and what goes with it: clock, progress, commands in, events out."""
+"""The stream's ends: clock, progress, where events come from and commands go."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class EventSource(Protocol):
 
 
 class CommandSink(Protocol):
-    """Where a person's commands go. A replay has none."""
+    """Takes a person's commands. A replay has none."""
 
     def send(self, command: Command) -> None:
         """Hand the command over; never blocks."""
 
 
 class Recorder(Protocol):
-    """Stores durable envelopes. Met by `store`."""
+    """Stores durable envelopes. Implemented by `store`."""
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
         """Store one durable envelope; with `barrier` return only once it is on disk. Raise StoreError."""

@@ -102,7 +102,7 @@ class SearchPage(Value, frozen=True):
 
 
 class Web(Protocol):
-    """Search and reading. Met by `web`."""
+    """Search and reading. Implemented by `web`."""
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
         """Search one kind of thing (`SearchKind`; empty: the settings'), with the next provider where one fails.
@@ -126,7 +126,7 @@ class PackageFacts(Value, frozen=True):
 
 
 class PackageIndex(Protocol):
-    """The package index as a source of facts. Met by `web`."""
+    """The package index as a source of facts. Implemented by `web`."""
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
         """Return facts of one version; None if the index does not answer or does not know it."""
@@ -142,7 +142,7 @@ class Faults(Value, frozen=True):
 
 
 class FaultBook(Protocol):
-    """A database of known faults. Met by `sandbox`, whose packages it is about."""
+    """A database of known faults. Implemented by `sandbox`, whose packages it is about."""
 
     async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
         """Return the known faults of these versions, within bounded time."""

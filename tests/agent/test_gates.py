@@ -88,7 +88,7 @@ async def test_a_twin_and_other_answers_are_not_for_the_model(tmp_path: Path, na
     assert drafts(made) == [1]
 
 
-async def test_a_gate_that_could_not_run_is_kept_as_that(tmp_path: Path) -> None:
+async def test_a_check_that_could_not_run_is_recorded_as_skipped(tmp_path: Path) -> None:
     made = lab(tmp_path, "fine", gate=Says("hidden", blind=True))
     await made.do(TASK, when=approve)
     assert drafts(made) == [1]

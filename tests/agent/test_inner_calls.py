@@ -189,7 +189,7 @@ async def test_a_tool_of_one_task_is_lent_to_no_other(tmp_path: Path) -> None:
     assert status == 403 and "one task alone" in why
 
 
-async def test_calls_are_so_deep_and_no_deeper(tmp_path: Path) -> None:
+async def test_calls_are_nested_up_to_a_limit(tmp_path: Path) -> None:
     lab = make(tmp_path)
     names = ["d4", "d3", "d2", "d1"]
     known = put(lab, "d5")

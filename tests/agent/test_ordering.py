@@ -70,7 +70,9 @@ async def test_examples_needs_and_named_pages_reach_it(
     assert max(len(source.excerpt) for source in started.sources) <= 800
 
 
-async def test_a_build_that_mends_is_told_what_failed_and_what_held(tmp_path: Path, told: list[str]) -> None:
+async def test_the_order_for_a_repair_has_the_failed_call_and_the_old_code(
+    tmp_path: Path, told: list[str]
+) -> None:
     again = say("build_tool", name="double_it", goal="Double any number, halves too.")
     replies = [Rule(role="orchestrator", match="TASK: ", replies=(BUILD, RUN, again, DONE))]
     replies += [

@@ -44,7 +44,7 @@ def swap(path: Path, old: str, new: str) -> None:
     change(path, in_draft)
 
 
-async def test_a_sound_home_is_sound_and_each_change_is_found(home: Path) -> None:
+async def test_an_intact_home_passes_and_each_change_is_found(home: Path) -> None:
     code, found = verify(home)
     assert code == 0 and found["ok"] and found["audit"] == []
     (session,) = found["sessions"]

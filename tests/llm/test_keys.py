@@ -147,7 +147,7 @@ def test_saving_replaces_one_line_and_leaves_the_rest(env_file: Path) -> None:
     assert [path.name for path in env_file.parent.iterdir()] == [".env"]
 
 
-def test_a_link_stays_a_link(env_file: Path, tmp_path: Path) -> None:
+def test_saving_a_key_keeps_a_linked_env_file_a_link(env_file: Path, tmp_path: Path) -> None:
     env_file.parent.mkdir()
     target = tmp_path / "dotfiles.env"
     target.write_text("A=1\n")

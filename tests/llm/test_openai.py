@@ -130,7 +130,7 @@ async def test_calls_are_put_together(
     assert calls(await streamed(openai_lab, *events, *END)) == expected
 
 
-async def test_a_call_after_a_plain_stop_is_a_call(openai_lab: Lab) -> None:
+async def test_a_call_counts_although_the_reply_ends_with_stop(openai_lab: Lab) -> None:
     reply = await streamed(
         openai_lab, piece('{"q":"a"}', index=0, id="c1", name="find_tool"), chunk({}, "stop"), DONE
     )

@@ -92,7 +92,7 @@ async def test_a_key_that_cannot_be_sent_is_not_shown_either(
     assert "7731" not in f"{error} {trace_of(error)} {caplog.text}"
 
 
-async def test_a_call_that_works_shows_it_neither(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_successful_call_shows_the_key_nowhere(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     lab.server.plan(Fault(script=CALL))
     desk = Desk(lab.model)

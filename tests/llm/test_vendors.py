@@ -262,7 +262,7 @@ async def test_nothing_but_thoughts_is_no_answer(lab: Lab, text: str) -> None:
     assert (await lab.fail(msgspec.structs.replace(REQUEST, must_call=""))).kind == "malformed"
 
 
-async def test_a_model_that_is_not_there_is_told_with_those_that_are(lab: Lab) -> None:
+async def test_the_error_for_an_unknown_model_names_the_known_ones(lab: Lab) -> None:
     body = msgspec.json.encode(lab.server.error_body(404, "The model `model-c` does not exist"))
     lab.server.plan(Fault(status=404, body=body))
     error = await lab.fail()

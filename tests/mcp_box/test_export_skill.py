@@ -188,7 +188,7 @@ def test_a_recipe_becomes_a_skill_whose_steps_are_its_tools(shell: Shell, tmp_pa
     assert outside(folder / "scripts" / "count_words.py", {"text": "x"}) == {"words": {"x": 1}}
 
 
-def test_a_script_is_the_approved_bytes_and_nobody_is_nobody(shell: Shell, tmp_path: Path) -> None:
+def test_a_script_has_the_approved_bytes_and_an_unknown_tool_is_refused(shell: Shell, tmp_path: Path) -> None:
     register(shell, WORDS)
     assert export(shell, "count_words", "--as", "script", "--to", str(tmp_path / "s")).exit_code == 0
     assert (tmp_path / "s" / "count_words.py").read_text() == WORDS.code

@@ -93,7 +93,7 @@ async def test_an_answer_of_some_megabytes_is_taken_as_over_pipes() -> None:
         assert await hello(link(f"http://127.0.0.1:{port}/mcp")) == "hello" * 10**6
 
 
-async def test_nobody_there_is_an_error_at_once() -> None:
+async def test_a_closed_port_is_an_error_at_once() -> None:
     with running(Remote()) as port:
         pass
     with pytest.raises(LinkError):

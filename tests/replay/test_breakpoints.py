@@ -100,7 +100,7 @@ def test_moving_between_stops_needs_no_playing() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recording_that_grew_is_the_one_that_was_read_at_once(name: str) -> None:
+def test_a_recording_that_grew_equals_one_read_at_once(name: str) -> None:
     whole = golden(name)
     grown, view = LiveTape(), SessionView()
     for one in whole:

@@ -133,7 +133,7 @@ def test_a_point_on_the_line_is_a_place_in_the_session(page: Page) -> None:
     assert position(page) == pytest.approx(len(walkthrough()) / 2, abs=1)
 
 
-def test_it_asks_nobody_and_complains_of_nothing(page: Page) -> None:
+def test_it_makes_no_request_and_reports_no_error(page: Page) -> None:
     assert page.requests() == []
     assert page.complaints() == []
     assert "redacted" in page.value("document.getElementById('redacted').textContent")

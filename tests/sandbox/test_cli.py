@@ -82,7 +82,7 @@ def test_each_file_has_its_row(rows: dict[str, Any], name: str, outcome: str, re
     assert row["truncated"] == []
 
 
-def test_the_rows_say_what_came_of_it(rows: dict[str, Any]) -> None:
+def test_each_row_has_the_outcome_of_its_file(rows: dict[str, Any]) -> None:
     assert rows["adder.py"]["result"] == 42
     assert rows["leaves.py"]["exit_code"] == 3
     assert rows["words.py"]["stderr"] == "these words\n"

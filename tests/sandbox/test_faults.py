@@ -44,7 +44,7 @@ async def test_faults_by_package_all_pages(database: PackageIndex, tmp_path: Pat
     assert list((tmp_path / "tmp").iterdir()) == [] and not (tmp_path / "cache").exists()
 
 
-async def test_another_version_has_none_of_them(database: PackageIndex) -> None:
+async def test_a_version_without_faults_has_an_empty_list(database: PackageIndex) -> None:
     newer = LockedPackage(name="holey-thing", version="2.0")
     assert await FaultDatabase(database.url).faults([newer]) == Faults(known={"holey-thing": ()})
 
@@ -66,7 +66,7 @@ async def test_no_packages_are_no_question(database: PackageIndex) -> None:
     assert database.asked == []
 
 
-async def test_nobody_there_is_told_and_nothing_is_known() -> None:
+async def test_an_unreachable_database_is_reported_in_one_sentence() -> None:
     told = await FaultDatabase("http://127.0.0.1:9").faults([SOUND])
     assert told == Faults(problem="http://127.0.0.1:9 is not reachable"), "one sentence, no chain of causes"
 

@@ -174,7 +174,7 @@ async def test_a_tool_reads_and_writes_what_it_is_granted(bench: Bench, folder: 
 
 
 @pytest.mark.podman
-async def test_reading_is_no_writing_and_neither_is_a_network(bench: Bench, folder: Path) -> None:
+async def test_a_read_grant_allows_neither_writing_nor_a_network(bench: Bench, folder: Path) -> None:
     bench.open(workspace=folder, allowed=("127.0.0.1",))
     code = (
         FILES

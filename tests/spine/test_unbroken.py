@@ -99,7 +99,7 @@ def test_a_text_without_an_end_in_sight_is_not_kept_for_ever() -> None:
      ("https://u:p@ss@host/a?b=c@d", "https://u:[redacted password]@host/a?b=c@d"),
      ("see https://example.org:8080/@me and a@b.c", None), ("http://[::1]:80/x@y", None)],
 )  # fmt: skip
-def test_passwords_in_addresses_and_nothing_else_of_them(text: str, clean: str | None) -> None:
+def test_only_the_passwords_of_addresses_are_removed(text: str, clean: str | None) -> None:
     assert REDACTOR.text(text) == (clean or text)
     assert REDACTOR.text(REDACTOR.text(text)) == REDACTOR.text(text)
 

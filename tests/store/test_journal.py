@@ -323,7 +323,7 @@ def test_a_checkpoint_that_fails_half_way_loses_nothing(path, monkeypatch, call)
     assert numbers(path) == [2, 3]
 
 
-def test_a_checkpoint_whose_rename_is_done_and_not_synced_is_done_again(path, monkeypatch):
+def test_a_checkpoint_that_was_renamed_but_not_synced_is_repeated(path, monkeypatch):
     db = JournalDB(path)
     table = db.documents("events")
     table.put(1, {"n": 1})

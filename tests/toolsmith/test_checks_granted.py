@@ -48,7 +48,7 @@ async def test_the_shell_is_said_to_start_processes_which_no_tool_can_declare(be
     assert found.state == "failed" and found.summary.endswith(": processes"), found
 
 
-async def test_a_host_that_is_limited_to_methods_is_that_host(bench: Workbench) -> None:
+async def test_a_grant_limited_to_methods_covers_its_host(bench: Workbench) -> None:
     wants = Capabilities(network=("GET,HEAD 203.0.113.7:443",))
     code = "import urllib.request\ndef run(x: int) -> int:\n    urllib.request.Request('https://203.0.113.7/')\n    return x\n"
     one = case("calculator")

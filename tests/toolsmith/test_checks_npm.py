@@ -174,7 +174,7 @@ async def test_a_database_that_never_comes_to_its_last_page_has_not_told_of_no_f
     assert "pages" in told.problem and told.known == {}
 
 
-async def test_nobody_there_is_told() -> None:
+async def test_an_unreachable_database_is_reported() -> None:
     told = await FaultDatabase("http://127.0.0.1:9").faults([package("quiet-old-thing")])
     assert told == Faults(problem="http://127.0.0.1:9 is not reachable")
 

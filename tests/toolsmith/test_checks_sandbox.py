@@ -271,7 +271,9 @@ class Fails(Reviewer):
         (BuildSpent("the build's money was spent"), "^the build's money was spent$"),
     ],
 )
-async def test_no_model_and_no_money_are_no_pass(bench: Workbench, error: Exception, said: str) -> None:
+async def test_without_a_model_or_budget_the_check_could_not_run(
+    bench: Workbench, error: Exception, said: str
+) -> None:
     with pytest.raises(CouldNotRun, match=said):
         await HiddenTestsCheck(bench, Fails(error)).check(case())
 

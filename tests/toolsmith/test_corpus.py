@@ -17,5 +17,5 @@ def test_the_corpus_is_large_and_the_same_again() -> None:
     assert len({one.label for one in samples}) == len(samples)
 
 
-def test_none_of_it_is_so_bad_that_reading_is_enough() -> None:
+def test_no_review_blocks_a_draft_of_the_corpus() -> None:
     assert [one.label for one in corpus() if not review(one.draft).passed] == []

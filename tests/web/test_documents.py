@@ -138,7 +138,7 @@ async def test_encodings_that_are_told_wrongly_or_not_at_all(site, room, kind, b
         ),
     ],
 )
-def test_a_file_on_github_is_read_as_the_file_that_it_is(url, read):
+def test_a_github_file_page_is_read_as_its_raw_file(url, read):
     assert with_text(url) == read
 
 

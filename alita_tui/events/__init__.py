@@ -1,7 +1,7 @@
-"""Everything that can have happened, by topic. Past tense, frozen, JSON only.
+"""Everything that can happen in a session, by topic. Past tense, frozen, JSON only.
 
-An event never carries a live object: what is recorded is what was shown. Transient events stream a thing while it grows
-and are never stored; a durable event with the whole follows.
+An event never carries a live object, so what is recorded is what was shown. Transient events carry pieces of something
+that grows, and are never stored; a durable event with all of it follows.
 """
 
 from alita_tui.events.agent import (

@@ -1,4 +1,4 @@
-"""Agents that a part of a task is handed to, the decision to do so, and the check of an answer."""
+"""Agents that work on parts of a task, the decision to use them, and the check of an answer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class AgentInput(Value, frozen=True):
     """One input of an agent; it sees nothing else of the agent that delegated to it."""
 
     name: str
-    """As it was named: a file's name or handle, or e41 for what an event brought."""
+    """As the delegating agent named it: a file's name or handle, or e41 for the observation of event 41."""
     handle: str = ""
     """The artefact; empty for a text."""
     text: str = ""
-    """What the event brought, cut if it is long; empty for an artefact."""
+    """The observation of the event, shortened if it is long; empty for an artefact."""
 
 
 class AgentStarted(Fact, frozen=True):
@@ -34,20 +34,20 @@ class AgentStarted(Fact, frozen=True):
 
     agent_id: str
     action_id: str
-    """The action of the agent that handed it over; the envelope names that agent."""
+    """The delegating agent's action; the envelope names that agent."""
     role: str
     goal: str
     done_when: str = ""
     handed: tuple[AgentInput, ...] = ()
     depth: int = 1
-    """1 for those that the lead hands a part to."""
+    """1 for an agent that works for the lead."""
     attempt: int = 1
     because: str = ""
-    """Why the first attempt failed, for the second."""
+    """For a second attempt: why the first one failed."""
     usd: float | None = None
-    """What it may cost; None: no cap in money holds for the task."""
+    """Its share of the budget; None: the task has no cap in money."""
     tokens: int | None = None
-    """What it may take; None: no cap in tokens holds for the task."""
+    """The same in tokens; None: the task has no cap in tokens."""
     seconds: float = 0.0
     """Deadline for its report, in seconds from this event."""
     steps: int = 0
@@ -63,13 +63,13 @@ class AgentEnded(Fact, frozen=True):
     artefacts: tuple[str, ...] = ()
     """Handles of the files that it hands back."""
     evidence: tuple[str, ...] = ()
-    """What its result rests on: events (e41), files and pages of its own work."""
+    """Its evidence: events (e41), files and pages of its own work."""
     missing: str = ""
-    """What it could not do, in its own words."""
+    """The part of its goal that it could not do, in its own words."""
     reason: str = ""
-    """Why it did not report."""
+    """Why there is no report."""
     usd: float = 0.0
-    """What it cost by known and assumed prices, with those that it handed parts to."""
+    """Its cost by known and assumed prices, including the agents that worked for it."""
     tokens: int = 0
     steps: int = 0
     retried: bool = False
@@ -77,7 +77,7 @@ class AgentEnded(Fact, frozen=True):
 
 
 class DirectorChosen(Fact, frozen=True):
-    """Whether one agent does the task, or the lead hands parts of it to others, and what that is likely to cost."""
+    """The decision whether one agent does the task or several do, with the likely cost of both."""
 
     task_id: str
     directs: bool
@@ -86,22 +86,22 @@ class DirectorChosen(Fact, frozen=True):
     branches: tuple[str, ...] = ()
     """Independent steps of the plan."""
     alone_tokens: int = 0
-    """What one agent is likely to take for the steps that are left."""
+    """Tokens that one agent is likely to need for the remaining steps."""
     tokens: int = 0
-    """What a lead with an agent for each branch is likely to take."""
+    """Tokens that a lead with an agent for each branch is likely to need."""
     usd: float | None = None
-    """The same in US dollars, by what the task's calls cost so far; None where no price is known."""
+    """The same in US dollars, from the cost of the task's calls so far; None if no price is known."""
 
 
 class AnswerVerified(Fact, frozen=True):
-    """Another model checked the answer against the evidence before it was given; it does not see how it was found."""
+    """Another model checked the answer against the evidence, without seeing how it was found."""
 
     action_id: str
     finding: Literal["holds", "refused", "unknown"]
-    """`unknown`: the check itself failed; the answer is given all the same."""
+    """`unknown`: the check itself failed, and the answer is given anyway."""
     faults: tuple[str, ...] = ()
     text: str = ""
-    """In one or two sentences."""
+    """The finding in one or two sentences."""
     because: Literal["costly", "always"] = "always"
     returned: bool = False
     """True if the agent got the finding and continues, once; otherwise the answer is given with it."""

@@ -8,7 +8,7 @@ from alita_tui.events.base import Fact, Value
 
 
 class Artefact(Value, frozen=True):
-    """What is known of an artefact; its bytes are kept beside the session's file."""
+    """The description of an artefact; its bytes are in a folder beside the session's file."""
 
     handle: str
     """How models and people name it: `art_` and the first ten hex digits of the digest."""
@@ -24,8 +24,8 @@ class Artefact(Value, frozen=True):
 
 
 ArtefactOrigin = Literal["person", "tool", "result", "page", "skill"]
-"""Given with the task; left by a tool in its folder; a result too large to be shown whole; fetched from the web; of
-a skill that was read."""
+"""Given by the person; left by a tool in its folder; a result that is too large for the record; fetched from the web;
+read from a skill."""
 
 
 class ArtefactAdded(Fact, frozen=True):
@@ -34,4 +34,4 @@ class ArtefactAdded(Fact, frozen=True):
     artefact: Artefact
     origin: ArtefactOrigin
     source: str = ""
-    """The call that made it, or the action that fetched or read it; empty for what a person gave."""
+    """The call that made it, or the action that fetched or read it; empty for a file of the person."""

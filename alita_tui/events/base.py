@@ -1,4 +1,4 @@
-"""What events and the values in them are made of."""
+"""Base classes of events and of the values in them, and their encoding."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, NewType, TypeVar
 import msgspec
 
 Json = Any
-"""A JSON value. Checked where it enters, not by the type checker."""
+"""A JSON value. It is validated where it enters, not by the type checker."""
 
 BuildId = NewType("BuildId", str)
 CallId = NewType("CallId", str)
 ToolName = NewType("ToolName", str)
 DraftDigest = NewType("DraftDigest", str)
-"""SHA-256 (hex) of a draft: every byte that is shown for approval and used at run time."""
+"""SHA-256 (hex) of a draft: of everything that is shown for approval and used at run time."""
 BuildDigest = NewType("BuildDigest", str)
-"""SHA-256 (hex) of a draft and the wheels it was tested with: what an approval names."""
+"""SHA-256 (hex) of a draft and the packages it was tested with; an approval names it."""
 
 
 T = TypeVar("T")
@@ -43,9 +43,9 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 def as_json(value: object, *, ordered: bool = False, indent: int = 0) -> str:
-    """Return a value as JSON, on one line unless indented; half a character, which UTF-8 cannot hold, is escaped.
+    """Return a value as JSON, on one line unless indented. Lone surrogates, which UTF-8 cannot hold, are escaped.
 
-    With `ordered` the same objects are the same text, whatever the order of their keys.
+    With `ordered`, equal objects give the same text, whatever the order of their keys.
     """
     try:
         text = msgspec.json.encode(value, order="sorted" if ordered else None).decode()

@@ -1,4 +1,4 @@
-"""Builds: drafts, what was observed of them, and the person's verdict."""
+"""Builds: drafts, the evidence about them, and the person's verdict."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Finding(Value, frozen=True):
     """`contract`, `schema`, `ast/...` or a bandit id such as `B602`."""
     text: str
     line: int = 0
-    """1-based line in the code; 0 where none applies."""
+    """1-based line in the code; 0 if none applies."""
     blocking: bool = False
-    """True when the draft goes back to be repaired before it is tested."""
+    """True if the draft has to be repaired before it is tested."""
 
 
 GateName = Literal[
@@ -40,11 +40,11 @@ GateName = Literal[
 
 
 class CheckLabel(NamedTuple):
-    """How a check is shown."""
+    """The title of a check, and the name of its risk."""
 
     title: str
     risk: str
-    """Name under which its failure is accepted."""
+    """The name by which the person accepts its failure."""
 
 
 CHECKS: dict[GateName, CheckLabel] = {
@@ -74,7 +74,7 @@ class GateRow(Value, frozen=True):
     text: str
     tone: Literal["", "good", "warn", "bad", "muted"] = ""
     line: int = 0
-    """The line of the code that it is about; 0 for none."""
+    """The line of the code that it refers to; 0 for none."""
 
 
 class GateResult(Value, frozen=True):
@@ -87,20 +87,20 @@ class GateResult(Value, frozen=True):
     """What was found, or why it could not run, in one line."""
     rows: tuple[GateRow, ...] = ()
     good: int = 0
-    """How many of `tried` speak for the draft: hidden tests passed, planted bugs caught, calls with the old result."""
+    """Number of `tried` in favour of the draft: hidden tests passed, planted bugs caught, calls with equal results."""
     tried: int = 0
-    """How many there were; 0 if the check counts none, and in records of earlier versions."""
+    """Number of tests, bugs or calls; 0 if the check counts none, and in records of earlier versions."""
     duration_ms: float = 0.0
     twins: tuple[Twin, ...] = ()
     """Tools that give the same answers, the nearest first."""
     no_fault_database: bool = False
-    """True if the only open point is that no fault database answered."""
+    """True if nothing is wrong except that no fault database answered."""
     accepted_with: str = ""
-    """The tool with which a person accepted that before in the session; empty if nobody did."""
+    """The tool for which a person accepted that earlier in the session; empty if nobody did."""
 
 
 class BuildStarted(Fact, frozen=True):
-    """The toolsmith took on a gap in the library."""
+    """The toolsmith began to build a tool or a new version of one."""
 
     build_id: BuildId
     action_id: str
@@ -122,7 +122,7 @@ class BuildStarted(Fact, frozen=True):
 
 
 class BuildDrafted(Fact, frozen=True):
-    """A draft was written, whole."""
+    """A draft was written."""
 
     build_id: BuildId
     attempt: int
@@ -132,11 +132,11 @@ class BuildDrafted(Fact, frozen=True):
     draft: ToolDraft
     digest: DraftDigest
     language_reason: str = ""
-    """Why it is written in another language than Python, as the model says."""
+    """The model's reason for another language than Python."""
 
 
 class BuildReviewed(Fact, frozen=True):
-    """The static review of a draft is done."""
+    """A draft was reviewed without running it."""
 
     build_id: BuildId
     attempt: int
@@ -148,7 +148,7 @@ class BuildReviewed(Fact, frozen=True):
 
 
 class RequirementsLocked(Fact, frozen=True):
-    """Each requirement was resolved to hashed wheels, or was refused."""
+    """The requirements were resolved to hashed packages, or refused."""
 
     build_id: BuildId
     attempt: int
@@ -168,7 +168,7 @@ class BuildTested(Fact, frozen=True):
     problem: str = ""
     """Why it does not pass, in one line."""
     granted: Capabilities = Capabilities()
-    """What the tests were granted because a person asked for it; nothing under the draft profile."""
+    """The grants of the tests, if the person asked for a test with grants; otherwise nothing."""
 
 
 class GateChecked(Fact, frozen=True):
@@ -181,14 +181,14 @@ class GateChecked(Fact, frozen=True):
 
 
 class BuildFailed(Fact, frozen=True):
-    """The toolsmith gave the build up."""
+    """The build failed."""
 
     build_id: BuildId
     reason: str
 
 
 class ApprovalRequested(Fact, frozen=True):
-    """A build waits for a person. On disk before anyone is asked."""
+    """A build waits for a verdict. This is on disk before the person is asked."""
 
     approval_id: str
     build_id: BuildId
@@ -198,15 +198,15 @@ class ApprovalRequested(Fact, frozen=True):
 
 
 Decision = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased", "withdrawn"]
-"""`edited`: a draft by the person follows. `retested`: the self-tests run again with what is granted, then the build is
-asked about again. `stopped`: the run ends with it. `banned`: rejected, and never asked about again. `aliased`: nothing
-is registered; the name becomes another name of a tool that gives the same answers. `withdrawn`: its task was cancelled,
-or the person dropped the build without a verdict.
+"""`edited`: a draft by the person follows. `retested`: the self-tests run again with these grants, then the person is
+asked again. `stopped`: the task ends, too. `banned`: rejected, and never asked about again. `aliased`: nothing is
+registered; the name becomes an alias of a tool that gives the same answers. `withdrawn`: its task was cancelled, or the
+person dropped the build without a verdict.
 """
 
 
 class Verdict(Value, frozen=True):
-    """What was decided about a build, by whom, and on what grounds.
+    """A decision about a build: who decided what, and why.
 
     The same struct is in the command, the event, the state, and the notes of the verdict inbox.
     """
@@ -216,17 +216,17 @@ class Verdict(Value, frozen=True):
     tags: tuple[str, ...] = ()
     """Common reasons of a rejection, such as `unsafe`."""
     lasting: Lasting = "library"
-    """For `approved`."""
+    """For `approved`: how long the approval lasts."""
     grants: Capabilities | None = None
-    """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
+    """For `approved` and `retested`: the granted part of what the draft asks for; None for all of it."""
     accepted: tuple[str, ...] = ()
     """For `approved`: the names of the risks that were accepted, as in `view.risk`."""
     banned: tuple[str, ...] = ()
     """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
     alias_of: Twin | None = None
-    """For `aliased`: one of the tools that the neighbours check named as twins."""
+    """For `aliased`: one of the twins that the neighbours check found."""
     by: str = ""
-    """The account that decided, or the rule of the policy; set by whoever takes the command."""
+    """The account that decided, or the rule of the policy; set by the process that takes the command."""
     via: Literal["console", "cli", "engine", "policy"] = "console"
     seen_ms: float = 0.0
     """How long the build was on screen."""
@@ -239,14 +239,14 @@ class Verdict(Value, frozen=True):
 
 
 class ApprovalResolved(Fact, frozen=True):
-    """A person decided on exactly these bytes. On disk before anything follows from it."""
+    """A person or a rule decided on exactly these bytes. This is on disk before the decision is carried out."""
 
     approval_id: str
     build_id: BuildId
     digest: BuildDigest
     verdict: Verdict
     signature: str = ""
-    """Of the home where it was given, with the key of its audit log; empty in sessions before version 0.2."""
+    """Signature with the key of the audit log of the home where it was given; empty in sessions before version 0.2."""
 
 
 class BuildPutOff(Fact, frozen=True):

@@ -9,16 +9,16 @@ class ContextBlock(Value, frozen=True):
     """A text that goes with a task."""
 
     name: str
-    """As in `context.blocks`."""
+    """Name of the block, as in the setting `context.blocks`."""
     text: str
     source: str = ""
-    """Where a text from outside is from; empty: it is the person's own word."""
+    """The origin of a text from outside; empty for the person's own words."""
     tokens: int = 0
-    """Estimated, rather too many than too few."""
+    """An upper estimate."""
 
 
 class ContextGiven(Fact, frozen=True):
-    """The model was given blocks with a task; of blocks of one name the newest counts."""
+    """Blocks were added to the conversation of a task; of several with the same name the newest counts."""
 
     blocks: tuple[ContextBlock, ...]
 

@@ -12,7 +12,7 @@ from alita_tui.events.track import Reliability
 from alita_tui.events.web import Source
 
 Lasting = Literal["library", "task"]
-"""How long an approval is good for: until it is revoked, or until the task that asked for it ends."""
+"""How long an approval lasts: until it is revoked, or until the end of the task that asked for the tool."""
 
 
 class Ban(Value, frozen=True):
@@ -22,11 +22,11 @@ class Ban(Value, frozen=True):
     name: str = ""
     """Builds of this name do not begin."""
     digest: str = ""
-    """These bytes are neither approved nor run, under any name."""
+    """A build with this digest is neither approved nor run, under any name."""
     draft: str = ""
-    """The same for the draft's own digest, whatever wheels its requirements are locked to."""
+    """The same for the digest of a draft, whatever packages its requirements are locked to."""
     capabilities: tuple[str, ...] = ()
-    """No draft may ask for any of them; as in `Capabilities.items`."""
+    """Capabilities that no draft may ask for, as in `Capabilities.items`."""
     reason: str = ""
     by: str = ""
     at: str = ""
@@ -52,7 +52,7 @@ class ToolCard(Value, frozen=True):
 
 
 class ToolRecord(Value, frozen=True):
-    """One version of a registered tool, whole."""
+    """One version of a registered tool with all its parts."""
 
     draft: ToolDraft
     version: int
@@ -61,7 +61,7 @@ class ToolRecord(Value, frozen=True):
     lock: Lock
     approval_id: str
     grants: Capabilities | None = None
-    """What it was granted of what it asks for; None for all of it."""
+    """The granted part of what it asks for; None for all of it."""
     origin: Origin = "built"
     parent_version: int | None = None
     sources: tuple[Source, ...] = ()
@@ -72,7 +72,7 @@ class ToolRecord(Value, frozen=True):
 
     @property
     def granted(self) -> Capabilities:
-        """What a run of it may use."""
+        """The capabilities of its runs."""
         return self.draft.capabilities if self.grants is None else self.grants
 
     @property
@@ -122,13 +122,13 @@ STATE_AFTER: dict[str, ToolState] = {
 
 
 class Alias(Value, frozen=True):
-    """Another name of a tool: a build that a person found to be the same."""
+    """Another name of a tool, made from a build that gave the same answers."""
 
     name: str
     description: str
-    """The build's own, so that a search for it finds the tool."""
+    """The description of the build, so that a search for it finds the tool."""
     target: Twin
-    """The tool, with the version that gave the same answers. What runs is the tool as it runs under its own name."""
+    """The tool and the version that gave the same answers. A call runs the version that runs under its own name."""
     approval_id: str
     """The verdict that made it."""
     at: str = ""
@@ -153,22 +153,22 @@ class Move(Value, frozen=True):
 
 
 class Lineage(Value, frozen=True):
-    """Everything that is stored of a tool."""
+    """All versions of a tool, and their history."""
 
     name: str
     versions: tuple[ToolRecord, ...]
     """The oldest first."""
     current: int | None = None
-    """The version that runs; None when none does."""
+    """The version that runs; None if none does."""
     pinned: int | None = None
     moves: tuple[Move, ...] = ()
     """The oldest first."""
     aliases: tuple[str, ...] = ()
     """Its other names."""
     spent_usd: dict[int, float] = msgspec.field(default_factory=dict)
-    """What building each version took, as far as it is known."""
+    """Version -> the known cost of building it."""
     reliability: dict[int, Reliability] = msgspec.field(default_factory=dict)
-    """How far each version is relied on."""
+    """Version -> its reliability."""
     calls: tuple[str, ...] = ()
     """Tools that the current version may call, as `NAME vN`."""
     called_by: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ class Lineage(Value, frozen=True):
 
     @property
     def saved_usd(self) -> float:
-        """What building each version anew for every run but its first would have cost."""
+        """The cost of building each version again for every run but its first."""
         runs = {version.version: version.runs for version in self.versions}
         return sum(usd * max(0, runs[version] - 1) for version, usd in self.spent_usd.items())
 
@@ -186,19 +186,19 @@ class SearchHit(Value, frozen=True):
 
     card: ToolCard
     score: float
-    """0 to 1: how likely it is that this is the one."""
+    """Probability, 0 to 1, that this is the right tool."""
     served: int = 0
-    """How many needs it is known to have met."""
+    """Number of needs that it has met."""
     input_schema: Json = msgspec.field(default_factory=dict)
     output_schema: Json = msgspec.field(default_factory=dict)
     grants: tuple[str, ...] = ()
-    """What its runs may use, as in `Capabilities.items`."""
+    """The capabilities of its runs, as in `Capabilities.items`."""
     worked_at: str = ""
-    """When a run of it last succeeded, as far as known; ISO 8601, UTC."""
+    """Time of its last known success; ISO 8601, UTC."""
     doubt: str = ""
-    """Why it is not relied on, in one line; empty where it is."""
+    """Why it is not trusted, in one line; empty if it is."""
     example: Json = None
-    """A call as `{"arguments": …, "result": …}`, with `"tested": false` where it was a run; None: none is known."""
+    """A call as `{"arguments": …, "result": …}`, with `"tested": false` for a run instead of a test; None for none."""
 
 
 class NearMiss(Value, frozen=True):
@@ -212,11 +212,11 @@ class NearMiss(Value, frozen=True):
 
 
 Band = Literal["fits", "perhaps", "none", ""]
-"""Outcome of a search: a tool surely fits, perhaps, or surely none does. Empty: recorded before there were bands."""
+"""Outcome of a search: a tool certainly fits, one may fit, or certainly none fits. Empty in older records."""
 
 
 class LibraryLoaded(Fact, frozen=True):
-    """The tools on the shelf when the session began or was resumed."""
+    """The tools of the library when the session began or was resumed, or when they changed."""
 
     tools: tuple[ToolCard, ...] = ()
 
@@ -230,11 +230,11 @@ class ToolSearched(Fact, frozen=True):
     near_misses: tuple[NearMiss, ...] = ()
     band: Band = ""
     chance: float = 0.0
-    """Probability that the library has a fitting tool, by which the band was chosen."""
+    """Probability that the library has a fitting tool; it decides the band."""
     prior: float = 0.0
-    """The same before this library's own history corrected it."""
+    """The same before it was calibrated with this library's history."""
     evidence: str = ""
-    """What the chance comes from."""
+    """The reasons for the probability."""
 
 
 class ToolRegistered(Fact, frozen=True):
@@ -256,7 +256,7 @@ class ToolAliased(Fact, frozen=True):
 
 
 class ToolDemoted(Fact, frozen=True):
-    """A tool is relied on less than before because of its runs; its repair is a build that needs approval again."""
+    """A tool lost trust because of its runs. Repairing it takes a new build, which needs an approval."""
 
     name: ToolName
     version: int

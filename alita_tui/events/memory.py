@@ -13,8 +13,8 @@ MemoryKind = Literal["episodic", "semantic", "procedural"]
 MemoryOrigin = Literal[
     "task", "failure", "rejection", "statement", "answer", "correction", "result", "person"
 ]
-"""Where it was learned: a task's course or failure, a rejected build, the person's words (unasked, as an answer,
-against what was remembered), a tool's result, or the person's own edit of the memory.
+"""Where it was learned: from a task's course or failure, a rejected build, the person's words (unasked, as an answer or
+a correction), a tool's result, or the person's edit of the memory.
 """
 
 
@@ -23,11 +23,11 @@ class RecipeStep(Value, frozen=True):
 
     tool: ToolName
     arguments: Json = msgspec.field(default_factory=dict)
-    """`{"$param": NAME}` stands for what a task gives, `{"$ref": "s1#/json/pointer"}` for what step 1 brought."""
+    """`{"$param": NAME}` is a value from the task, `{"$ref": "s1#/json/pointer"}` one from step 1's result."""
 
 
 class MemoryItem(Value, frozen=True):
-    """One remembered thing, tied to the event it came from."""
+    """One item of the memory, with the event that it was learned from."""
 
     item_id: str
     memory: MemoryKind
@@ -35,37 +35,37 @@ class MemoryItem(Value, frozen=True):
     source_session: str = ""
     source_seq: int = 0
     score: float = 0.0
-    """How well it fits the task, 0 to 1; 0 when not recalled."""
+    """How well it fits the task, 0 to 1; 0 if it is not recalled."""
     why: str = ""
-    """The words that matched, and what else speaks for it."""
+    """The words that matched, and other reasons for recalling it."""
     tools: tuple[str, ...] = ()
     """The tool chain of a recipe."""
     origin: MemoryOrigin = "task"
     subject: str = ""
-    """What a fact is about; a newer fact about the same closes it."""
+    """The subject of a fact; a newer fact with the same subject replaces it."""
     outcome: str = ""
-    """How the task ended; empty in older files, and for what is no task."""
+    """How the task ended; empty in older files, and for items that are no task."""
     cost_usd: float | None = None
-    """What the task cost; None where a call had no known price."""
+    """The cost of the task; None if a call had no known price."""
     artefacts: tuple[str, ...] = ()
     """Names of the files that the task made."""
     steps: tuple[RecipeStep, ...] = ()
-    """The calls of a recipe; empty in older files, and where it is recalled: the text says them."""
+    """The calls of a recipe; empty in older files, and in a recalled recipe, whose text describes them."""
 
 
 class MemoryRecalled(Fact, frozen=True):
-    """What the agent remembered of earlier tasks."""
+    """Items from earlier tasks were recalled for this one."""
 
     task_id: str
     items: tuple[MemoryItem, ...] = ()
 
 
 class MemoryWritten(Fact, frozen=True):
-    """What the agent will remember of this one."""
+    """An item was learned from this task."""
 
     item: MemoryItem
     closes: tuple[str, ...] = ()
-    """Item ids of the facts that it contradicts; they hold no longer."""
+    """Ids of the facts that it contradicts and replaces."""
 
 
 class MemoryForgotten(Fact, frozen=True):

@@ -1,4 +1,4 @@
-"""Model calls: replies, failures, money, and what the model is shown."""
+"""Model calls: replies, failures, budget, and how the conversation was shortened for the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Usage(Value, frozen=True):
     cache_write_tokens: int = 0
     """Written to the provider's cache, which some charge more for."""
     reported: bool = True
-    """False when the server sent none and the numbers are estimates."""
+    """False if the server sent no counts and these are estimates."""
 
 
 class ToolRequest(Value, frozen=True):
@@ -47,14 +47,14 @@ class ToolRequest(Value, frozen=True):
     problem: str = ""
     """Why the arguments could not be parsed; empty when they could."""
     carried: dict[str, str] = {}
-    """What the provider gave with it and wants back: signatures and reasoning, and `by`, the model they are of."""
+    """Data that the provider wants back with it, such as signatures and reasoning; `by` is the model it is from."""
 
 
 ModelRole = Literal[
     "orchestrator", "planner", "toolsmith", "reviewer", "summariser", "archivist", "specialist", "verifier"
 ]
 Payer = Literal[ModelRole, "encoder"]
-"""Whose call is paid: a role's, or that of the encoder that the search of the library asks."""
+"""Who a call is paid for: a role, or the encoder of the library's search."""
 
 
 class ModelDelta(Transient, frozen=True):
@@ -79,7 +79,7 @@ class ModelReplied(Fact, frozen=True):
     usage: Usage = Usage()
     duration_ms: float = 0.0
     first_ms: float = 0.0
-    """Milliseconds until the first piece; 0 if the reply came whole."""
+    """Milliseconds until the first piece; 0 if the reply came in one piece."""
     prompt: str = ""
     """Version (hash) of the prompt text in use."""
     cached: bool = False
@@ -96,7 +96,7 @@ class ModelFailed(Fact, frozen=True):
     text: str
     hint: str = ""
     retry_in: float | None = None
-    """Seconds until the next attempt; None when none follows."""
+    """Seconds until the next attempt; None if none follows."""
 
 
 class ProviderFailedOver(Fact, frozen=True):
@@ -113,15 +113,15 @@ ProviderState = Literal["closed", "half_open", "open", "disabled"]
 
 
 class ProviderChanged(Fact, frozen=True):
-    """Whether a model is asked: always, only to see if it is back, not for a while, or not at all."""
+    """A model's circuit breaker changed: it is asked always, only as a trial, not for a while, or not at all."""
 
     model: str
     """`provider:model`."""
     state: ProviderState
     reason: str = ""
-    """Why it is not closed."""
+    """Why it is not asked."""
     retry_in: float | None = None
-    """Seconds until it is tried again; None where no time is set."""
+    """Seconds until it is tried again; None if no time is set."""
 
 
 BudgetScope = Literal["task", "session", "day"]
@@ -131,7 +131,7 @@ BudgetUnit = Literal["usd", "tokens"]
 
 
 class BudgetReserved(Fact, frozen=True):
-    """A call is about to be made and may cost up to this. On disk before the call."""
+    """The most that a call may cost was set aside. This is on disk before the call."""
 
     call_id: str
     role: Payer
@@ -146,7 +146,7 @@ class BudgetReserved(Fact, frozen=True):
 
 
 class BudgetRaised(Fact, frozen=True):
-    """The person allowed more, for this task, this session, or in this session for this day."""
+    """The person raised a cap: of this task, of this session, or of the day within this session."""
 
     scope: BudgetScope
     unit: BudgetUnit
@@ -154,11 +154,11 @@ class BudgetRaised(Fact, frozen=True):
 
 
 class BudgetSpent(Fact, frozen=True):
-    """What a call cost, and what is left. Ends its reservation."""
+    """A call was settled at its actual cost, which ends its reservation."""
 
     call_id: str
     cost_usd: float | None
-    """None when no price is known; never taken for zero."""
+    """None if no price is known, which never counts as zero."""
     role: Payer | Literal[""] = ""
     model: str = ""
     tokens: int = 0
@@ -169,7 +169,7 @@ class BudgetSpent(Fact, frozen=True):
     spared: bool = False
     """True if the reply came from alita's own cache, and no model was called."""
     saved_usd: float = 0.0
-    """US dollars that the provider's cache saved, or alita's own."""
+    """US dollars saved by the provider's cache or by alita's own."""
     task_usd: float = 0.0
     """Known spend of the task."""
     task_limit_usd: float | None = None
@@ -188,16 +188,16 @@ class BudgetSpent(Fact, frozen=True):
 
 
 class ContextTrimmed(Fact, frozen=True):
-    """Earlier parts of the conversation are shortened for the model. Nothing is lost: it can look back."""
+    """Earlier parts of the conversation were shortened for the model, which can still look them up."""
 
     masked: tuple[int, ...] = ()
     """Events whose observations are reduced to one line."""
     shortened: tuple[int, ...] = ()
-    """Events whose observations have only head and tail."""
+    """Events whose observations are reduced to their beginning and end."""
     left_out: int = 0
-    """Turns that are not shown at all, because the window is full."""
+    """Number of turns that are not sent at all."""
     tokens_before: int = 0
-    """Estimated, as everything would be sent."""
+    """Estimated tokens of the whole conversation."""
     tokens_after: int = 0
 
 

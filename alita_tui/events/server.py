@@ -1,4 +1,4 @@
-"""Servers of the Model Context Protocol whose tools are used."""
+"""MCP servers whose tools are used."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from alita_tui.events.base import Fact, ToolName
 
 
 class ServerStarted(Fact, frozen=True):
-    """A server is about to be started or connected to, for a tool of it that a person approved."""
+    """A server is started or connected to, for one of its approved tools."""
 
     start_id: str
     server: str
     where: str
     """`sandbox`, `host`, or the address of a remote server."""
     identity: str
-    """Digest of how it is started or reached; part of what was approved."""
+    """Digest of how it is started or reached, which is part of an approval."""
 
 
 class ServerStopped(Fact, frozen=True):
@@ -24,11 +24,11 @@ class ServerStopped(Fact, frozen=True):
     server: str
     reason: str
     fault: bool = False
-    """True where it was not alita that stopped it."""
+    """True unless alita stopped it."""
 
 
 class ServerAsked(Fact, frozen=True):
-    """A server asked this side for something, and was refused unless `granted`."""
+    """A server sent a request to alita; it was refused unless `granted`."""
 
     server: str
     request: str
@@ -41,7 +41,7 @@ class ServerAsked(Fact, frozen=True):
 
 
 class ServerQuestion(Fact, frozen=True):
-    """A server wants something of the person while one of its tools runs; the answer leaves for that server."""
+    """A server asks the person something while one of its tools runs. The answer is sent to the server."""
 
     question_id: str
     server: str

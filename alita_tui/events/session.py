@@ -1,4 +1,4 @@
-"""The session itself: opened, resumed, closed; notices, and the sandbox that it found."""
+"""The session itself: opened, resumed and closed; notices, and the state of the sandbox."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from alita_tui.events.base import Fact, Transient, Value
 
 
 class Enforcement(Value, frozen=True):
-    """Which mechanism holds one limit here, from a live probe."""
+    """The mechanism that enforces one limit on this machine, found by trying it."""
 
     resource: str
     """`memory`, `processes`, `cpu`, `network` …"""
     mechanism: str
     measured: str = ""
-    """What happened when it was tried; empty where it was not."""
+    """What happened when it was tried; empty if it was not tried."""
     strong: bool = True
-    """False where the limit is approximate or missing."""
+    """False if the limit is approximate or missing."""
 
 
 class SandboxStatus(Value, frozen=True):
-    """What `doctor`, the status line and the approval say of the sandbox."""
+    """The state of the sandbox, as `doctor`, the status line and the review show it."""
 
     available: bool
     engine: str = ""
@@ -42,9 +42,9 @@ class Check(Value, frozen=True):
     state: Literal["ok", "warning", "problem"]
     detail: str
     hint: str = ""
-    """What to do; empty when nothing is needed."""
+    """What to do; empty if nothing is needed."""
     fixable: bool = False
-    """True when `alita doctor --fix` can do it."""
+    """True if `alita doctor --fix` can do it."""
 
 
 class SessionOpened(Fact, frozen=True):
@@ -62,31 +62,31 @@ class SessionOpened(Fact, frozen=True):
     parent_seq: int = 0
     """The last event that it has in common with its parent."""
     imported: bool = False
-    """It comes from another home, where its verdicts were given: it can be looked at, and does not go on here."""
+    """True if it comes from another home, where its verdicts were given: it can be looked at, but not continued."""
 
 
 class SandboxChecked(Fact, frozen=True):
-    """What holds generated code here, from a live probe."""
+    """The sandbox was probed."""
 
     status: SandboxStatus
 
 
 class SessionResumed(Fact, frozen=True):
-    """A process took the session up again."""
+    """A process opened the session again."""
 
     restored: int
-    """Durable events read back."""
+    """Number of recorded events that were read."""
     note: str = ""
-    """What could not be restored, in one line; empty when all could."""
+    """What could not be restored, in one line; empty if all was."""
 
 
 class SessionClosed(Fact, frozen=True):
-    """The process closed the session properly. Only a SessionResumed may follow."""
+    """The process closed the session. Only a SessionResumed may follow."""
 
     state: str = ""
     """Fingerprint of the view just before; a replay of the same events has the same fingerprint."""
     version: str = ""
-    """The alita that folded it: another one may say the same in other words."""
+    """Version of alita that made the view; other versions may word it differently."""
 
 
 class NoticeRaised(Fact, frozen=True):
@@ -98,10 +98,10 @@ class NoticeRaised(Fact, frozen=True):
 
 
 class Progressed(Transient, frozen=True):
-    """How far a long piece of work is."""
+    """The progress of a long piece of work."""
 
     work: str
-    """What is going on, for people."""
+    """The work, in words for people."""
     done: float = 0.0
     total: float = 0.0
     """0 when unknown."""
@@ -109,14 +109,14 @@ class Progressed(Transient, frozen=True):
 
 
 class SavingStalled(Transient, frozen=True):
-    """Nothing can be saved at present, and the run waits. An empty text: saving works again."""
+    """Nothing can be saved at present, so the engine waits. With an empty text: saving works again."""
 
     text: str = ""
     hint: str = ""
 
 
 class WorkHeld(Transient, frozen=True):
-    """A session's unfinished work waits until the person continues it. Without tasks and queue: it continues."""
+    """Unfinished work waits until the person continues it. Without tasks and queue: nothing waits any more."""
 
     tasks: tuple[str, ...] = ()
     """Ids of the tasks that would continue."""

@@ -1,4 +1,4 @@
-"""Tasks: what a person asks for, the agent's actions, how a task ends."""
+"""Tasks: from the person's request, through plans, questions and actions, to the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from alita_tui.events.base import Fact, Json, Value
 
 
 class TaskQueued(Fact, frozen=True):
-    """A person asked for something while another task runs. It is taken up, also by a later process."""
+    """A task that cannot begin yet was queued. It begins later, if necessary in another process."""
 
     queue_id: str
     text: str
@@ -21,65 +21,65 @@ class TaskQueued(Fact, frozen=True):
 
 
 class TaskEdited(Fact, frozen=True):
-    """The person changed what a queued task asks for."""
+    """The person changed the text of a queued task."""
 
     queue_id: str
     text: str
 
 
 class TaskMoved(Fact, frozen=True):
-    """The person gave a queued task another place."""
+    """The person moved a queued task."""
 
     queue_id: str
     before: str = ""
-    """The queued task that it now stands before; empty: it is the last one."""
+    """The queued task that now follows it; empty if it is the last one."""
     text: str = ""
-    """What it asks for."""
+    """The text of the task."""
 
 
 class TaskCancelled(Fact, frozen=True):
-    """The person took a task out of the queue before it began."""
+    """The person cancelled a queued task before it began."""
 
     queue_id: str
     text: str = ""
-    """What it asked for."""
+    """The text of the task."""
 
 
 class QueueSwitched(Fact, frozen=True):
-    """The person paused the queue, so that no further task begins, or let it go on."""
+    """The person paused the queue, so that no further task begins, or resumed it."""
 
     paused: bool
 
 
 class TaskSubmitted(Fact, frozen=True):
-    """A person asked for something."""
+    """A task began."""
 
     task_id: str
     text: str
     again: str = ""
-    """The task that this one continues, because its build was decided or it is `retried`; empty: none."""
+    """The task that this one continues, because its build was decided or it is `retried`; empty for none."""
     retried: bool = False
     """The person asked to try it again."""
     queue_id: str = ""
-    """The queued task that this is; empty for one that never waited."""
+    """Its id in the queue; empty if it never waited."""
     files: tuple[str, ...] = ()
     """Handles of the artefacts that were given with it."""
     improves: str = ""
-    """The proposal to improve a tool that it builds, and nothing else; empty for what a person asked for."""
+    """The proposal that it builds, which is all it does; empty for a task of the person."""
 
 
 class TaskEstimated(Fact, frozen=True):
-    """What the task will cost and take, from those that are alike: low, middle, high; eight of ten lie in between."""
+    """The task's likely cost and duration, from similar tasks: low, middle and high, with eight of ten in between."""
 
     task_id: str
     tasks: int
-    """How many tasks it rests on."""
+    """Number of tasks that it is based on."""
     alike: bool = True
-    """False where too few are alike, so it rests on tasks of all kinds."""
+    """False if too few tasks are similar, so that it is based on tasks of all kinds."""
     usd: tuple[float, float, float] | None = None
-    """None where too few prices are known."""
+    """None if too few prices are known."""
     seconds: tuple[float, float, float] | None = None
-    """Without the time that a task waits for the person."""
+    """Duration without the time that the task waits for the person."""
 
 
 MOST_REPLANS = 2
@@ -94,7 +94,7 @@ class PlanProposed(Fact, frozen=True):
     task_id: str
     steps: tuple[str, ...]
     status: tuple[StepStatus, ...] = ()
-    """Of each step; empty in older files: open."""
+    """The status of each step; empty in older files, where all are open."""
     ids: tuple[int, ...] = ()
     """The number of each step, which it keeps in later plans of the task; empty in older files."""
     recipe: str = ""
@@ -138,7 +138,7 @@ class PlansWeighed(Fact, frozen=True):
 
     @property
     def followed(self) -> PlanCandidate | None:
-        """The plan that is followed; None where a damaged record names none."""
+        """The plan that is followed; None if the record is damaged."""
         return self.candidates[self.chosen] if 0 <= self.chosen < len(self.candidates) else None
 
 
@@ -156,7 +156,7 @@ class QuestionAsked(Fact, frozen=True):
     question_id: str
     text: str
     about: Literal["task", "budget"] = "task"
-    """`budget`: the run waits because its next call could break a cap."""
+    """`budget`: the task waits because its next call could break a cap."""
     choices: tuple[str, ...] = ()
     """Suggested answers; any other text is valid, too."""
 
@@ -169,10 +169,10 @@ class QuestionAnswered(Fact, frozen=True):
 
 
 class Interrupted(Fact, frozen=True):
-    """The person stopped the running task; what was there is kept."""
+    """The person stopped the running task. Everything so far is recorded."""
 
     text: str = ""
-    """What the model had said when it was cut off."""
+    """The text of the model's reply up to that moment."""
 
 
 TaskOutcome = Literal[
@@ -195,17 +195,17 @@ class TaskFinished(Fact, frozen=True):
     outcome: TaskOutcome
     answer: str = ""
     reason: str = ""
-    """Why, where the outcome is not `answered`."""
+    """The reason for any outcome but `answered`."""
     hint: str = ""
     """What the person can do about it."""
     retry_in: float | None = None
-    """Seconds until the model's server answers again, where it says so."""
+    """Seconds until the model's server answers again, if it said so."""
     ungrounded: tuple[str, ...] = ()
     """Figures, dates and quotations of the answer without a source among tools, pages, files and the person."""
     finding: Literal["", "holds", "refused", "unknown"] = ""
     """Result of the check of the answer; empty if it was not checked."""
     faults: tuple[str, ...] = ()
-    """What the check found."""
+    """The faults that the check found."""
 
 
 ActionName = Literal[
@@ -234,7 +234,7 @@ class ActionChosen(Fact, frozen=True):
 
 
 class ActionFailed(Fact, frozen=True):
-    """An action that could not be carried out; the agent reads why and goes on."""
+    """An action could not be carried out; the agent reads the reason and continues."""
 
     action_id: str
     action: str
@@ -243,10 +243,10 @@ class ActionFailed(Fact, frozen=True):
 
 
 class ActionMalformed(Fact, frozen=True):
-    """A reply that names no valid action."""
+    """A reply had no valid action."""
 
     text: str
-    """What the model wrote."""
+    """The reply."""
     problem: str
 
 
@@ -259,9 +259,9 @@ class AgentNudged(Fact, frozen=True):
 
     nudge: NudgeKind
     text: str
-    """As the model reads it."""
+    """The message to the model."""
     about: str = ""
-    """For `repair`: the tool."""
+    """For `repair`: the name of the tool."""
 
 
 class LookedBack(Fact, frozen=True):
@@ -274,7 +274,7 @@ class LookedBack(Fact, frozen=True):
     handle: str = ""
     """The artefact that it came from."""
     part: str = ""
-    """What was asked for: a pointer, lines, rows, a search; empty for the beginning."""
+    """The requested part: a pointer, lines, rows or a search; empty for the beginning."""
 
 
 class WaitEnded(Fact, frozen=True):

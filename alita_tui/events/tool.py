@@ -24,13 +24,13 @@ _BROWSER = "browser:chromium"
 
 
 class Capabilities(Value, frozen=True):
-    """What a tool asks to be granted. The empty value is a pure computation."""
+    """The capabilities that a tool asks for or was granted. Without any it can only compute."""
 
     network: tuple[str, ...] = ()
     """Hosts as `name:port`, or `GET,HEAD name:port` for these methods alone (see `spine.grants`)."""
     workspace: Literal["none", "read", "write"] = "none"
     secrets: tuple[str, ...] = ()
-    """Names of secrets, never their values: `NAME@name:port`, or `NAME` where one host is granted."""
+    """Names of secrets, never their values: `NAME@name:port`, or `NAME` if only one host is granted."""
     model_calls: int = 0
     """How many model calls one run may make."""
     tools: tuple[str, ...] = ()
@@ -38,16 +38,16 @@ class Capabilities(Value, frozen=True):
     `spine.grants`).
     """
     browser: bool = False
-    """Whether it runs where Chromium is. By itself that reaches nothing: pages come from the hosts in `network`."""
+    """Whether it runs in the image with Chromium. That alone reaches nothing: pages come from hosts in `network`."""
 
     @property
     def none(self) -> bool:
-        """True when nothing is asked for."""
+        """True if there are no capabilities."""
         return self == Capabilities()
 
     @property
     def brokered(self) -> bool:
-        """True when the broker's own paths are asked for: files, models, tools."""
+        """True if any of them is served by the broker itself: files, models, tools."""
         return self.workspace != "none" or self.model_calls > 0 or bool(self.tools)
 
     @property
@@ -87,7 +87,7 @@ def _tool_item(entry: str) -> str:
 
 
 class ToolDraft(Value, frozen=True):
-    """A tool as written: what is reviewed, tested, shown, approved and run."""
+    """A tool as it was written. Exactly this is reviewed, tested, shown, approved and run."""
 
     name: ToolName
     """Snake case; also the module's name."""
@@ -102,18 +102,18 @@ class ToolDraft(Value, frozen=True):
     input_schema: Json = msgspec.field(default_factory=dict)
     """JSON Schema (2020-12) of the arguments object of `run`."""
     output_schema: Json = msgspec.field(default_factory=dict)
-    """JSON Schema of what `run` returns."""
+    """JSON Schema of the result of `run`."""
     capabilities: Capabilities = Capabilities()
     language: str = "python"
-    """What the code is written in (`runtimes`); the tests are Python always."""
+    """Language of the code, one of `runtimes`; the tests are always Python."""
 
     @property
     def digest(self) -> DraftDigest:
         """SHA-256 (hex) over all of the draft that is shown for approval and used at run time.
 
-        Names in schemas are sorted first: a tool is given its arguments by name, so that their order changes no run,
-        only what a test that gives them by their place means. A language other than Python is a part of its own, so
-        that no older digest changes.
+        Names in schemas are sorted first. A tool gets its arguments by name, so their order changes no run, only the
+        meaning of tests that pass them by position. The language is included only if it is not Python, so that older
+        digests stay valid.
         """
         digest = digest_of(
             self.name,
@@ -130,7 +130,7 @@ class ToolDraft(Value, frozen=True):
 
 
 class Provided(Value, frozen=True):
-    """What an installed distribution can be imported as, by the metadata of its wheel."""
+    """The names under which an installed distribution can be imported, from the metadata of its wheel."""
 
     distribution: str
     """Its normalised name (PEP 503)."""
@@ -138,25 +138,25 @@ class Provided(Value, frozen=True):
 
 
 class LockedPackage(Value, frozen=True):
-    """One wheel, or one package of npm, that a requirement resolved to."""
+    """One wheel or npm package that a requirement was resolved to."""
 
     name: str
-    """`npm:NAME` for a package of npm."""
+    """`npm:NAME` for an npm package."""
     version: str
     hashes: tuple[str, ...] = ()
-    """As `sha256:hex`; of npm `sha512-base64`, the integrity of the tarball."""
+    """As `sha256:hex`; for npm as `sha512-base64`, the integrity of the tarball."""
     uploaded: str = ""
-    """Upload time (ISO 8601) as the index says it; empty when unknown."""
+    """Upload time (ISO 8601) according to the index; empty if unknown."""
     size: int = 0
-    """Bytes of the wheel; 0 when unknown."""
+    """Size of the wheel in bytes; 0 if unknown."""
     direct: bool = False
-    """True when the draft names it, false when another package pulls it in."""
+    """True if the draft names it, False if another package requires it."""
     place: str = ""
-    """Where a package of npm is, as `node_modules/a/node_modules/b`; empty for a wheel."""
+    """Path of an npm package, as `node_modules/a/node_modules/b`; empty for a wheel."""
     needs: tuple[str, ...] = ()
-    """What a package of npm depends on, as `NAME@SPEC`, sorted; what is optional is left out."""
+    """Dependencies of an npm package, as `NAME@SPEC`, sorted, without optional ones."""
     deprecated: str = ""
-    """What the authors of a package of npm say of a version that they withdrew."""
+    """The deprecation message of an npm package, by its authors."""
 
     @property
     def label(self) -> str:
@@ -172,11 +172,11 @@ class Lock(Value, frozen=True):
     python: str = ""
     """The Python that the wheels are for, for example `3.12`."""
     platform: str = ""
-    """As uv names it, for example `x86_64-manylinux_2_36`."""
+    """The platform as uv names it, for example `x86_64-manylinux_2_36`."""
 
     @property
     def listing(self) -> str:
-        """The `requirements.txt` that is installed: nothing but exact versions with their hashes."""
+        """The `requirements.txt` that is installed: exact versions with their hashes."""
         entries = (
             " ".join(
                 (f"{package.name}=={package.version}", *(f"--hash={digest}" for digest in package.hashes))
@@ -188,12 +188,12 @@ class Lock(Value, frozen=True):
 
     @property
     def npm(self) -> tuple[LockedPackage, ...]:
-        """The packages of npm."""
+        """The npm packages."""
         return tuple(package for package in self.packages if package.place)
 
     @property
     def npm_listing(self) -> str:
-        """What is installed from npm: a line for each package with place, version, integrity and what it needs."""
+        """The npm packages, one per line, each with path, version, integrity and dependencies."""
         return "".join(
             f"{' '.join((package.place, f'{package.name}@{package.version}', *package.hashes))}"
             f"{''.join(f' ({need})' for need in package.needs)}\n"
@@ -202,7 +202,7 @@ class Lock(Value, frozen=True):
 
     @property
     def wheels(self) -> Lock:
-        """The lock without the packages of npm."""
+        """The lock without the npm packages."""
         if not self.npm:
             return self
         return Lock(
@@ -223,7 +223,7 @@ class Lock(Value, frozen=True):
 
 
 def build_digest(draft: ToolDraft, lock: Lock) -> BuildDigest:
-    """SHA-256 (hex) over all that an approval is for: the draft, and the wheels it was tested with.
+    """Return the SHA-256 (hex) over everything that an approval covers: the draft and its locked packages.
 
     A draft without requirements has its own digest.
     """
@@ -231,7 +231,7 @@ def build_digest(draft: ToolDraft, lock: Lock) -> BuildDigest:
 
 
 class TestCase(Value, frozen=True):
-    """One self-test as the sandbox saw it."""
+    """The result of one self-test in the sandbox."""
 
     __test__ = False  # pytest would collect it
 
@@ -241,7 +241,7 @@ class TestCase(Value, frozen=True):
     """The traceback of a failure."""
     duration_ms: float = 0.0
     calls: int | None = None
-    """How often it called the tool; None in a record from before that was counted."""
+    """How often it called the tool; None in older records."""
 
 
 LimitHit = Literal["wall", "cpu", "memory", "output", "result", "files", "processes", "inodes"]
@@ -256,7 +256,7 @@ class LeftFile(Value, frozen=True):
 
 
 class RunReport(Value, frozen=True):
-    """How one run in the sandbox went, as the host saw it."""
+    """The report of one run in the sandbox, made by the host."""
 
     status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
     """`error`: the code raised. `exit`: it ended without a result. `killed`: it was interrupted."""
@@ -264,7 +264,7 @@ class RunReport(Value, frozen=True):
     signal: int | None = None
     """The signal that ended it."""
     result: Json = None
-    """What `run` returned; None unless status is ok."""
+    """The result of `run`; None unless the status is `ok`."""
     error: str = ""
     """The traceback, or the reason in one line."""
     exception: str = ""
@@ -282,11 +282,11 @@ class RunReport(Value, frozen=True):
     provided: tuple[Provided, ...] = ()
     """Filled for test runs with requirements."""
     files: tuple[LeftFile, ...] = ()
-    """What a run left in its current folder and was taken out of the container."""
+    """The files that the run left in its current folder and that were taken out of the container."""
     result_handle: str = ""
-    """The artefact that holds the result, which was too large to be recorded here; `result` is then its shape."""
+    """The artefact with the result, if that is too large to be recorded here; `result` is its outline then."""
     files_lost: str = ""
-    """Why some of what it left was not taken; empty where all was."""
+    """Why some of the files that it left were lost; empty if none was."""
 
     @property
     def reason(self) -> str:
@@ -306,7 +306,7 @@ class RunReport(Value, frozen=True):
 
 
 class Twin(Value, frozen=True):
-    """A version of a tool of the library that answers as a draft does."""
+    """A version of a library tool that gives the same answers as a draft."""
 
     name: ToolName
     version: int
@@ -327,7 +327,7 @@ class FileUse(Value, frozen=True):
 
 
 class ToolCalled(Fact, frozen=True):
-    """A registered tool is about to run. On disk before it does."""
+    """A tool is called. This is on disk before it runs."""
 
     call_id: CallId
     action_id: str
@@ -338,23 +338,23 @@ class ToolCalled(Fact, frozen=True):
     alias: str = ""
     """The other name that it was called by; empty for its own."""
     label: str = ""
-    """What the agent calls its result; empty for the tool's name."""
+    """The agent's name for the result; empty for the tool's name."""
     files: tuple[FileUse, ...] = ()
     """The artefacts that it may read, in the order of their paths."""
     references: tuple[str, ...] = ()
-    """What its arguments refer to, as written: `e41#/rows/0`; the recorded arguments hold the references."""
+    """The references in its arguments, as written: `e41#/rows/0`. The recorded arguments contain them unresolved."""
     tools: tuple[str, ...] = ()
     """The tools that this run was granted to call, as in `Capabilities.tools`."""
     caller: str = ""
-    """The running call that asked for it; empty for the agent's own calls."""
+    """The running call of the tool that made this call; empty for the agent's own calls."""
     depth: int = 0
     """Nesting depth of the call; 0 for the agent's own calls."""
     server: str = ""
-    """The MCP server that the tool is one of; empty for code."""
+    """The MCP server of the tool; empty for a tool with code."""
 
 
 class OutputChunk(Transient, frozen=True):
-    """A piece of what a run in the sandbox prints."""
+    """A piece of the output of a run in the sandbox."""
 
     run_id: str
     """A call id or a build id."""
@@ -364,21 +364,21 @@ class OutputChunk(Transient, frozen=True):
 
 
 class ToolReturned(Fact, frozen=True):
-    """A registered tool ran and gave a result."""
+    """A called tool returned a result."""
 
     call_id: CallId
     report: RunReport
     depth: int = 0
     """As in `ToolCalled`."""
     misfit: str = ""
-    """Why the result does not fit the tool's output schema, in one line; empty where it does."""
+    """Why the result does not fit the tool's output schema, in one line; empty if it does."""
 
 
 FailureReason = Literal["error", "exit", "timeout", "limit", "killed", "bad_result", "interrupted", "sandbox"]
 
 
 class ToolFailed(Fact, frozen=True):
-    """A registered tool ran, or could not run, and gave no result."""
+    """A called tool failed, or could not run."""
 
     call_id: CallId
     reason: FailureReason

@@ -7,8 +7,8 @@ from typing import Literal
 from alita_tui.events.base import Fact, Value
 
 Grade = Literal["ran", "accepted", "failed", "misfit", "up", "down"]
-"""`ran`: it returned, and no more is known. `accepted`: its task was answered with it. `misfit`: its result does not
-fit its own output schema. `up`, `down`: what the person said.
+"""`ran`: it returned, and nothing else is known. `accepted`: its task was answered with it. `misfit`: its result does
+not fit its own output schema. `up`, `down`: the person's rating.
 """
 
 Rating = Literal["up", "down"]
@@ -18,20 +18,20 @@ class RunOutcome(Value, frozen=True):
     """The outcome of one run. A later outcome of the same run replaces it if it knows more."""
 
     run: str
-    """`SESSION/CALL`; `SESSION/BUILD` for what the person said of the build itself."""
+    """`SESSION/CALL`; `SESSION/BUILD` for a rating of the build itself."""
     at: str
     """ISO 8601, UTC."""
     grade: Grade
     task: str = ""
     """`SESSION/TASK`."""
     share: float = 1.0
-    """Part that this run has in what the person said of an answer: one, divided by the tools of the answer."""
+    """Share of this run in the rating of an answer: one divided by the number of the answer's tools."""
     text: str = ""
-    """What the person said of it."""
+    """The person's comment."""
     asked: str = ""
     """The part of the task that an accepted run answers."""
     undone: bool = False
-    """The person took back what they said of it, so this replaces it."""
+    """True if the person took the rating back, so that this outcome replaces it."""
 
 
 class Showing(Value, frozen=True):
@@ -43,17 +43,17 @@ class Showing(Value, frozen=True):
     at: str
     """ISO 8601, UTC."""
     shown: bool = True
-    """False where it was a near miss only."""
+    """False if it was only a near miss."""
     used: bool = False
-    """It was run later in the same task."""
+    """True if it was run later in the same task."""
     accepted: bool = False
-    """The task was answered with it."""
+    """True if the task was answered with it."""
     prior: float = 0.0
-    """For the first tool found: the search's uncorrected probability that it meets the need; else 0."""
+    """For the first tool found: the uncalibrated probability that it meets the need; 0 for others."""
     met: bool = False
-    """The task was answered with one of the tools that were found."""
+    """True if the task was answered with one of the tools that were found."""
     instead: str = ""
-    """The tool that was built in the same task, where it was not used."""
+    """If it was not used: the tool that was built in the same task."""
 
 
 class Track(Value, frozen=True):
@@ -79,37 +79,37 @@ class Track(Value, frozen=True):
 
 
 class Reliability(Value, frozen=True):
-    """How far a version is relied on, and why."""
+    """The reliability of a version, and the reasons for it."""
 
     value: float
-    """0 to 1: what is expected of the next run."""
+    """Expected success of the next run, 0 to 1."""
     words: str
-    """What it comes from, in one line."""
+    """The reasons, in one line."""
     needs: str = ""
-    """How often it was found, shown, used and accepted, in one line; empty where it never was found."""
+    """How often it was found, shown, used and accepted, in one line; empty if it was never found."""
 
 
 class FeedbackGiven(Fact, frozen=True):
-    """The person said how good an answer, one run of a tool, or a build was."""
+    """The person rated an answer, one run of a tool, or a build."""
 
     task_id: str
     rating: Rating
     call_id: str = ""
     """The run; empty for the whole answer."""
     text: str = ""
-    """What was wrong, or what was good."""
+    """The person's comment."""
     by: Literal["person", "correction"] = "person"
-    """`correction`: read from how the person went on, and not said by a key or a command."""
+    """`correction`: inferred from the person's next task, not given by a key or a command."""
     expected: str = ""
-    """What it should be instead, in the person's words; empty where they did not say."""
+    """The right answer, in the person's words; empty if they gave none."""
     undone: bool = False
-    """It takes back the newest rating of the same answer, run or build."""
+    """True if it takes back the newest rating of the same answer, run or build."""
     build_id: str = ""
-    """The build that it is about, which became a tool; empty for an answer or a run."""
+    """The rated build, which became a tool; empty for an answer or a run."""
 
     @property
     def target(self) -> tuple[str, str, str]:
-        """Return what it is about: task, call and build; without both of these, the answer."""
+        """Return the rated thing as task, call and build; without call and build it is the answer."""
         return self.task_id, self.call_id, self.build_id
 
     @property

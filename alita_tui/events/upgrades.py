@@ -1,4 +1,4 @@
-"""Events of older schemas in today's form. Pure functions over JSON; each leaves what is up to date as it is."""
+"""Upgrades events of older schemas. Pure functions over JSON; each leaves current events unchanged."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _VERDICT_FIELDS = (
 
 
 def upgrade_approval(raw: dict[str, Json]) -> dict[str, Json]:
-    """Return an `ApprovalResolved` or `ResolveApproval` of schema 1 with its verdict nested.
+    """Return an `ApprovalResolved` or `ResolveApproval` of schema 1 with its verdict as one struct.
 
-    In schema 1 `verdict` was the decision alone, and the rest of the verdict lay beside it.
+    In schema 1 `verdict` was only the decision, and the other fields of the verdict were fields of the event.
     """
     if not isinstance(raw.get("verdict"), str):
         return raw

@@ -16,7 +16,7 @@ class Source(Value, frozen=True):
     url: str
     title: str = ""
     excerpt: str = ""
-    """Its text: whole during the build, only the beginning once it is stored with a tool."""
+    """Its text; only the beginning once it is stored with a tool."""
 
     @property
     def brief(self) -> Source:
@@ -47,11 +47,11 @@ class WebSearched(Fact, frozen=True):
     provider: str
     results: tuple[WebResult, ...] = ()
     failed: tuple[SearchFailure, ...] = ()
-    """Those that were asked first."""
+    """The providers that were asked first and did not answer."""
 
 
 Scripts = Literal["", "needed", "run"]
-"""`needed`: a page shows next to nothing without its scripts; `run`: a browser in the sandbox ran them."""
+"""`needed`: the page is almost empty without its scripts. `run`: a browser in the sandbox ran them."""
 
 
 class PageRead(Fact, frozen=True):
@@ -61,28 +61,28 @@ class PageRead(Fact, frozen=True):
     url: str
     title: str = ""
     text: str = ""
-    """The part that was asked for, which the model is shown."""
+    """The requested part, which the model is shown."""
     whole: str = ""
-    """The whole text as it was read, if longer than `text`."""
+    """The whole text, if it is longer than `text`."""
     total: int = 0
-    """Characters of the whole text; 0 in older records, where `text` is all."""
+    """Characters of the whole text; 0 in older records, where `text` is the whole text."""
     start: int = 0
-    """Where in the whole text the part begins."""
+    """Offset of the part in the whole text."""
     find: str = ""
-    """What was looked for in it; then the part holds the passages around it."""
+    """The words that were searched for; `text` then has the passages around them."""
     matches: int = 0
     copied: bool = False
-    """Taken from the text that an earlier event holds; nothing was fetched."""
+    """True if the text is from an earlier event and nothing was fetched."""
     asked: str = ""
-    """The address that was asked for, where it led elsewhere."""
+    """The requested address, if it was redirected."""
     truncated: bool = False
-    """The whole text is not all that the page has."""
+    """True if the page has more than the whole text here."""
     unchanged: bool = False
-    """Kept from an earlier read; the server said that it still holds."""
+    """True if the text is from an earlier read and the server said that it has not changed."""
     handle: str = ""
-    """The artefact with what was fetched; empty in older records, and where it could not be kept."""
+    """The artefact with the fetched bytes; empty in older records, and if it could not be stored."""
     scripts: Scripts = ""
     browser_off: bool = False
-    """True where it needs scripts and the person allows no browser."""
+    """True if it needs scripts and the person allows no browser."""
     refused: tuple[str, ...] = ()
-    """Hosts that the page asked a browser for and that it may not load from."""
+    """Hosts that the page's browser requested and may not load from."""

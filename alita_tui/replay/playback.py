@@ -148,11 +148,6 @@ class Playback:
         self.playing = not self.playing
         self._touch()
 
-    def pause(self) -> None:
-        """Pause."""
-        self.playing = False
-        self._touch()
-
     def faster(self, steps: int = 1) -> None:
         """Change the speed by some steps of `SPEEDS`; negative is slower."""
         self._speed = max(0, min(self._speed + steps, len(SPEEDS) - 1))

@@ -71,11 +71,6 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
     return replace(view, state=state, live=live, **changed)
 
 
-def show(state: SessionState) -> SessionView:
-    """Return the view of a state, without a trace."""
-    return replace(SessionView(), state=state, **_changed_texts(SessionView(), state))
-
-
 def _changed_texts(view: SessionView, state: SessionState) -> dict[str, object]:
     """Return the fields of the view that differ, with neutralised texts. Unchanged parts of the state are skipped."""
     earlier = view.state

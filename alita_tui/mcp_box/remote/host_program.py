@@ -41,11 +41,6 @@ class HostProgram:
         self._process.stdin.write(data)
         await self._process.stdin.drain()
 
-    async def finish_input(self) -> None:
-        """Close its stdin."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-
     def begin(self, call_id: str) -> None:
         """Do nothing."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Literal, Protocol
 
 from alita_tui.events.base import Value
@@ -156,6 +155,3 @@ class Memory(Protocol):
 
         Repeating it changes nothing. Raise StoreError.
         """
-
-    def forgotten_among(self, item_ids: Collection[str]) -> set[str]:
-        """Return those of these ids that the person had forgotten."""

@@ -119,9 +119,6 @@ class RunningProgram(Protocol):
     async def write(self, data: bytes) -> None:
         """Write to its stdin, waiting until it is taken. Raise ConnectionError if it has ended."""
 
-    async def finish_input(self) -> None:
-        """Close its stdin."""
-
     def begin(self, call_id: str) -> None:
         """Open its grants for this call."""
 
@@ -137,9 +134,6 @@ class Programs(Protocol):
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
         """Resolve requirements to hashed wheels on the host. Raise RequirementsError."""
-
-    async def installed(self, lock: Lock, progress: Progress) -> str:
-        """Return the folder of this machine with these wheels. Raise RequirementsError, SandboxUnavailable."""
 
     async def open_program(self, program: Program, progress: Progress) -> RunningProgram:
         """Start a program. Raise SandboxUnavailable, RequirementsError, UsageError for files that changed."""

@@ -21,7 +21,7 @@ _PREFERENCES = 64 << 10
 
 
 class Skills(Protocol):
-    """Skills that the person approved. Met by `app`; every call blocks on the disk and may raise StoreError."""
+    """Skills that the person approved. Implemented by `app`; every call blocks on the disk and may raise StoreError."""
 
     def descriptions(self) -> Sequence[tuple[str, str]]:
         """Return the name and description of each."""

@@ -41,11 +41,11 @@ class AgentState(msgspec.Struct, frozen=True, gc=False):
     """Known cost of its own calls."""
     tokens: int = 0
     estimated_tokens: int = 0
-    """Those of them that are estimated, because the provider reported none."""
+    """Tokens of these that are estimated, because the provider reported none."""
     model_ms: float = 0.0
-    """How long models took to answer it."""
+    """Duration of its model calls."""
     paid: int = 0
-    """Calls of models that were paid for it."""
+    """Number of model calls that were paid for it."""
     unpriced: int = 0
     """Calls without a known price."""
     outcome: AgentOutcome | None = None
@@ -55,7 +55,7 @@ class AgentState(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def title(self) -> str:
-        """Its id, and which attempt it is if not the first."""
+        """Its id, with the number of the attempt if it is not the first."""
         return self.agent_id if self.attempt == 1 else f"{self.agent_id} (second attempt)"
 
 
@@ -94,7 +94,7 @@ def after(agents: Agents, envelope: Envelope) -> Agents:
 
 
 def paid(agents: Agents, envelope: Envelope) -> Agents:
-    """Return the agents after an event of one of them: what its calls took."""
+    """Return the agents after a model call of one of them was paid."""
     agent_id = envelope.delegate
     agent = of(agents, agent_id)
     if agent is None:
@@ -124,7 +124,7 @@ def of(agents: Agents, agent_id: str) -> AgentState | None:
 
 
 def turned(state: SessionState, agent: AgentState, event: e.SessionEvent) -> SessionState:
-    """Return the state with an agent's fields in place of its lead's; its first model call marks it as working."""
+    """Return the state with an agent's fields in place of the lead's; its first model call marks it as working."""
     begins = agent.phase == "idle" and agent.outcome is None and isinstance(event, e.BudgetReserved)
     return replace(state, phase="thinking" if begins else agent.phase, step=agent.step, calls=agent.calls)
 

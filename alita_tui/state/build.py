@@ -1,4 +1,4 @@
-"""The state of a build: its drafts, what was observed of them, and the person's decision. Raw text."""
+"""The state of a build: its drafts, the evidence about them, and the person's decision. Raw text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ BuildStatus = Literal[
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):
-    """One draft of a build and what was observed of it. Raw text: reveal it before showing."""
+    """One draft of a build and the evidence about it. Raw text: reveal it before showing."""
 
     number: int
     author: Literal["model", "person"]
@@ -69,7 +69,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     passed: bool | None = None
     problem: str = ""
     granted: Capabilities = Capabilities()
-    """What was granted to a repeated test run that a person asked for; empty without one."""
+    """The grants of a repeated test run that the person asked for; empty if there was none."""
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
     language_reason: str = ""
@@ -98,17 +98,17 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def build_digest(self) -> BuildDigest:
-        """The digest that an approval of this attempt would name: of the bytes held here."""
+        """The digest that an approval of this attempt would name, computed from its draft and lock."""
         return build_digest(self.draft, self.lock or Lock())
 
 
 def merge_reason(twin: Twin) -> str:
-    """Return the reason of a rejection that asks for one tool that does both jobs."""
+    """Return the reason of a rejection by which the person asks for one tool in place of two."""
     return f"merge: build_tool {twin.name} anew, so that it does the work of {twin.label} and of this build"
 
 
 class BuildState(msgspec.Struct, frozen=True, gc=False):
-    """A build from the gap to the verdict."""
+    """A build, from the order to the verdict."""
 
     build_id: BuildId
     action_id: str
@@ -130,7 +130,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     """True if the task continues without it."""
     approval_id: str = ""
     digest: BuildDigest = BuildDigest("")
-    """The digest that approval is asked for; empty before the request."""
+    """The digest that waits for approval or was decided on; empty before the request."""
     requested_at: datetime | None = None
     resolved_at: datetime | None = None
     verdict: Verdict | None = None
@@ -138,16 +138,16 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     spent_usd: float = 0.0
     """Known spend on it so far: drafts, repairs, hidden tests."""
     limit_usd: float | None = None
-    """What it may cost; None: as much as its task."""
+    """Its cap in US dollars; None: only the cap of its task applies."""
 
     @property
     def settled(self) -> bool:
-        """True when nothing is left to do: it is decided, and the decision was carried out."""
+        """True if it was decided and the decision was carried out, so that nothing is left to do."""
         return self.status in ("rejected", "withdrawn", "registered", "linked", "failed")
 
     @property
     def cost(self) -> str:
-        """Known cost so far, and its limit if it has one; empty when nothing is known."""
+        """Known cost so far, and its cap if it has one; empty if nothing is known."""
         if self.limit_usd is None:
             return f"${self.spent_usd:.4f}" if self.spent_usd else ""
         return f"${self.spent_usd:.4f} of ${self.limit_usd:.4f}"
@@ -159,7 +159,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def presented(self) -> Attempt | None:
-        """The draft that approval is asked for; the newest one when none has that digest."""
+        """The draft with the digest that waits for approval; the newest draft if none has it."""
         matching = (attempt for attempt in reversed(self.attempts) if attempt.build_digest == self.digest)
         return next(matching, self.current)
 
@@ -174,11 +174,11 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
 
 
 class AgentsBuild(BuildState, frozen=True, gc=False):
-    """A build that an agent asked for that a part of a task was handed to; states without one are what they were."""
+    """A build that a delegated agent asked for. It is a class of its own so that older fingerprints stay valid."""
 
     agent_id: str = ""
 
 
 def asked_by(build: BuildState, envelope: Envelope) -> BuildState:
-    """Return a build with the agent that asked for it, from the envelope of its beginning; usually the lead."""
+    """Return a build with the agent that asked for it, taken from the envelope of its first event."""
     return AgentsBuild(**asdict(build), agent_id=envelope.delegate) if envelope.delegate else build

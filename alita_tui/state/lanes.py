@@ -1,4 +1,4 @@
-"""Tasks of a session that run side by side. The state describes one of them; the others' fields are stored here.
+"""Tasks that run side by side. The state describes one of them; each other one has its fields in a lane.
 
 A session whose tasks run one after another has no lanes.
 """
@@ -90,12 +90,12 @@ def running(state: SessionState) -> tuple[str, ...]:
 
 
 def phase_of(state: SessionState, task_id: str) -> Phase:
-    """Return what the agent does for a task that runs."""
+    """Return the phase of a running task."""
     return next((lane.phase for lane in state.lanes if lane.task_id == task_id), state.phase)
 
 
 def reopened(state: SessionState) -> SessionState:
-    """Return the state as another process takes it up: whether the budget suffices is checked again."""
+    """Return the state for another process that continues it, which checks the budget again."""
     parked = any(task.outcome == "parked" for task in state.tasks.since(len(state.tasks) - 1))
     if parked and state.tasks[-1].task_id == state.focus:
         state = replace(state, taken_up=True)

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from alita_tui import events as e
 
 _SHORTEST_WRITING = 0.25
-"""Least duration in seconds of a reply whose speed is shown: one in a single piece, from a cache or a recording, would
-have 50,000 tokens a second."""
+"""Seconds below which the speed of a reply is not shown: one from a cache or a recording comes at once, at 50,000
+tokens a second."""
 
 
 class Provider(msgspec.Struct, frozen=True, gc=False):
-    """A model that was asked, or that may not be asked for now."""
+    """A model that was asked, or that is not asked at present."""
 
     model: str
     """`provider:name`."""
@@ -24,7 +24,7 @@ class Provider(msgspec.Struct, frozen=True, gc=False):
     until: datetime | None = None
     """When it is tried again."""
     tokens_per_second: float = 0.0
-    """Of its last reply; 0 when unknown."""
+    """Speed of its last reply; 0 if unknown."""
     serves: bool = False
     """True for the model that the orchestrator asked last."""
 

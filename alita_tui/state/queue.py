@@ -25,7 +25,7 @@ class QueuedTask(msgspec.Struct, frozen=True, gc=False):
 
 
 Queue = tuple[QueuedTask, ...]
-"""The one whose turn is next first."""
+"""The waiting tasks, the next one first."""
 
 
 def after(queue: Queue, event: Changes, at: datetime) -> Queue:

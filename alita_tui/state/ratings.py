@@ -1,4 +1,4 @@
-"""How good the person finds answers, runs and builds."""
+"""The person's ratings of answers, runs and builds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ Ratings = tuple[tuple[tuple[str, str, str], Rating], ...]
 
 
 def after(ratings: Ratings, event: FeedbackGiven) -> Ratings:
-    """Return the ratings after an event: a newer one takes the place of an earlier one, or takes it back."""
+    """Return the ratings after an event, which replaces an earlier rating or takes it back."""
     remaining = tuple(rating for rating in ratings if rating[0] != event.target)
     return remaining if event.undone else (*remaining, (event.target, event.rating))

@@ -67,9 +67,9 @@ class Rows(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 def follow(shown: Rows[U], before: Rows[T], now: Rows[T], convert: Callable[[T], U]) -> Rows[U]:
-    """Return `shown`, which is `before` converted item by item, as `now` converted.
+    """Return `now` converted item by item, reusing `shown`, which is `before` converted.
 
-    Cheap where `now` is `before` with items appended, or with one item changed near its end.
+    Cheap if `now` is `before` with items appended, or with one item changed near its end.
     """
     if now is before:
         return shown

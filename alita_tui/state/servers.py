@@ -29,7 +29,7 @@ class SeenServer(msgspec.Struct, frozen=True, gc=False):
     runs: bool = False
     calls: int = 0
     call_ms: float = 0.0
-    """Of its last call that ended with a result; 0 if none did."""
+    """Duration of its last call that returned a result; 0 if none did."""
     failures: int = 0
     """Starts in a row that ended by a fault."""
     error: str = ""

@@ -83,7 +83,7 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     artefacts: tuple[Artefact, ...] = ()
     """The newest one last; each name and content once."""
     given: frozenset[str] = frozenset()
-    """Handles of those that the person gave."""
+    """Handles of the artefacts that the person gave."""
     tasks: Rows[TaskState] = Rows()
     queue: Queue = ()
     """Tasks that wait for their turn, the next one first."""
@@ -111,11 +111,11 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     servers: Servers = ()
     """MCP servers that were used, the one of the newest event last."""
     focus: str = ""
-    """The task that phase, step, plan, question and calls are of: the newest that runs, or the last one."""
+    """The task that phase, step, plan, question and calls belong to: the newest running one, or the last one."""
     taken_up: bool = False
     """Whether that task was parked and another process continues it."""
     agents: Rows[AgentState] = Rows()
-    """Those that parts of tasks were handed to, in the order in which they began."""
+    """The delegated agents, in the order in which they began."""
     lanes: tuple[Lane, ...] = ()
     """The other tasks that run at the same time, in the order in which they began."""
 

@@ -20,7 +20,7 @@ _POINTS = 400
 
 
 class Share(msgspec.Struct, frozen=True, gc=False):
-    """What one role, model or tool took."""
+    """Cost and tokens of one role, model, tool or step."""
 
     name: str
     calls: int = 0
@@ -31,7 +31,7 @@ class Share(msgspec.Struct, frozen=True, gc=False):
 
 
 class PaidCall(msgspec.Struct, frozen=True, gc=False):
-    """One call of a model and what it took."""
+    """One model call with its cost and tokens."""
 
     at: datetime
     step: int
@@ -48,9 +48,9 @@ class Spend(msgspec.Struct, frozen=True, gc=False):
     """Money and tokens of the session so far."""
 
     calls: int = 0
-    """Replies, without those from our own cache."""
+    """Number of replies, without those from alita's own cache."""
     input_tokens: int = 0
-    """As the replies report or estimate them."""
+    """Input tokens as the replies report them, or estimated."""
     output_tokens: int = 0
     total_usd: float = 0.0
     limit_usd: float | None = None
@@ -58,37 +58,37 @@ class Spend(msgspec.Struct, frozen=True, gc=False):
     task_usd: float = 0.0
     task_limit_usd: float | None = None
     day_usd: float = 0.0
-    """Over all sessions."""
+    """Spend of the day over all sessions."""
     cached_tokens: int = 0
-    """Of the input, read from the provider's cache."""
+    """Input tokens that were read from the provider's cache."""
     saved_usd: float = 0.0
-    """What the provider's cache and ours made cheaper."""
+    """US dollars saved by the provider's cache and by alita's own."""
     spared_calls: int = 0
-    """Answered from our own cache."""
+    """Number of calls that were answered from alita's own cache."""
     pages: int = 0
-    """Web pages that were read."""
+    """Number of web pages that were read."""
     unchanged_pages: int = 0
-    """Of these, not sent again because the server said that they had not changed."""
+    """Number of these that the server did not send again because they had not changed."""
     reused_runs: int = 0
-    """Runs of tools that had run before."""
+    """Number of runs of tools that had run before."""
     reused_usd: float = 0.0
-    """What building those of this session again would have cost."""
+    """The cost of building those of this session's tools again."""
     by_role: tuple[Share, ...] = ()
     by_model: tuple[Share, ...] = ()
     by_tool: tuple[Share, ...] = ()
-    """What building each tool took, and the model calls that it made (`NAME, running`)."""
+    """Spend on building each tool (`NAME`), and on the model calls that it made (`NAME, running`)."""
     by_step: tuple[Share, ...] = ()
-    """Steps of the newest task."""
+    """Spend on each step of the newest task."""
     last_calls: tuple[PaidCall, ...] = ()
     """The newest calls, oldest first."""
     points: tuple[tuple[datetime, float], ...] = ()
     """Spend of the session over time."""
     paid_calls: int = 0
-    """Calls that were settled, failed ones among them; what the shares add up to."""
+    """Number of settled calls, failed ones included; the shares add up to it."""
     tokens: int = 0
-    """As they were settled; what the shares add up to."""
+    """Tokens of the settled calls; the shares add up to it."""
     estimated_tokens: int = 0
-    """Those of them that are estimated, because the provider reported none."""
+    """Tokens of these that are estimated, because the provider reported none."""
 
 
 def after_reply(spend: Spend, event: e.ModelReplied) -> Spend:
@@ -171,7 +171,7 @@ def after_run(state: SessionState, name: str) -> Spend:
 
 
 def _spared(event: e.BudgetSpent) -> bool:
-    """Return True if no call was made; records of earlier versions say only what that saved."""
+    """Return True if no call was made; records of earlier versions show that only by what was saved."""
     return event.spared or (not event.tokens and not event.cost_usd and event.saved_usd > 0)
 
 

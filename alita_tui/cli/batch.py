@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from alita_tui.mapping.coordinator import Progress
 
 _EVERY_SECONDS = 10.0
-"""How often progress is printed where no terminal shows it."""
+"""Seconds between two lines of progress if stderr is no terminal."""
 _SHOWN = 10
-"""Tasks that wait, as they are listed."""
+"""Maximum number of waiting tasks that are listed."""
 
 
 def batch(

@@ -113,7 +113,7 @@ def add(
 
 
 def _with_requests(known: KnownServer, sampling: int, *, elicitation: bool, roots: list[str]) -> KnownServer:
-    """Return a server with what is answered where it asks for it. Raise UsageError."""
+    """Return the server with the kinds of its own requests that are answered. Raise UsageError."""
     from msgspec.structs import replace
 
     if roots and known.spec.place == "sandbox":
@@ -207,7 +207,7 @@ def _known(
 
 
 def _program(word: str, folder: Path) -> str:
-    """Return where a program is, so that no folder has a say in it later. Raise UsageError."""
+    """Return the absolute path of a program, which no later change of folder alters. Raise UsageError."""
     program = shutil.which(folder / word if "/" in word else word)
     if program is None:
         raise UsageError(f"There is no program {one_line(word, 80)}.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from alita_tui.app.servers import KnownServer, Offered
 
 _TELLS_APART = 8
-"""Characters of a digest in a list: too few to approve by, for which a tool is looked at first."""
+"""Characters of a digest in a list: too few to approve by, so that each tool is shown before its approval."""
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the server is called here.")]
 
 
@@ -60,7 +60,7 @@ def _facts(known: KnownServer, counts: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _offer_facts(app: AppContext, known: KnownServer, offers: tuple[Offered, ...]) -> list[dict[str, Any]]:
-    """Return of each tool what an approval names, whole, and what it accepts."""
+    """Return the full digest and the risks of each tool: those that its approval has to name."""
     from alita_tui.events import build_digest
 
     review = ServerBook(app).reviewer()

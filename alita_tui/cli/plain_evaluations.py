@@ -27,18 +27,18 @@ _WORDS = {
 
 
 class Evaluations:
-    """Does the commands about evaluations; one run is followed at a time."""
+    """Carries out the commands about evaluations; one run is followed at a time."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._runs: tuple[RunLine, ...] = ()
-        """As they were numbered last."""
+        """The runs with the numbers that were last printed."""
         self._sheet: RunSheet | None = None
-        """As its cases were numbered last."""
+        """The run whose cases were last printed with numbers."""
         self._following: asyncio.Task[None] | None = None
 
     async def do(self, word: str, rest: str) -> bool:
-        """Do a command, and tell what is wrong in a sentence; return False for a command of another kind."""
+        """Carry out a command and print its errors; return False if it is not about evaluations."""
         if word not in _COMMANDS:
             return False
         rest = rest.strip()
@@ -109,7 +109,7 @@ class Evaluations:
             typer.echo(f"It goes on with /evaluate --resume {one_line(run, 120)}")
 
     async def _chosen(self, wanted: str) -> str:
-        """Return the name of the run with this number, name or beginning; of the newest without; empty for none."""
+        """Return the run with this number or beginning of its name; the newest by default; empty if there is none."""
         if not self._runs or not wanted:
             from alita_tui.app.eval_shown import run_lines
 
@@ -199,7 +199,7 @@ def _about(line: RunLine) -> str:
 
 
 def _told(number: int, case: CaseLine) -> str:
-    """Return a case in a line, which never begins at the margin as a task's lines do."""
+    """Return a case as one line, indented to differ from the lines of a task."""
     times = f", repeat {case.turn}" if case.turn > 1 else ""
     parts = [
         f"  {number} {one_line(case.case, 80)} ({one_line(case.model, 80)}{times}): {_WORDS[case.state]}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from alita_tui.mcp_box.skills.reading import Skill
 
 _MOST_LINES = 2_000
-"""Of a difference."""
+"""Longest difference that is printed."""
 commands = group()
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name.")]
 Digest = Annotated[

@@ -61,12 +61,12 @@ class Paths(Value, frozen=True):
 
     @property
     def tool_vectors(self) -> Path:
-        """What an encoder made of the library, which can be asked again."""
+        """Cached vectors of the library's tools."""
         return self.cache / "tools.vectors"
 
     @property
     def memory_vectors(self) -> Path:
-        """What an encoder made of what is remembered, which can be asked again."""
+        """Cached vectors of the remembered items."""
         return self.cache / "memory.vectors"
 
     @property
@@ -116,7 +116,7 @@ class Paths(Value, frozen=True):
 
     @property
     def mcp_token(self) -> Path:
-        """What a client of `alita mcp serve --http` shows to be let in."""
+        """The token that clients of `alita mcp serve --http` have to send."""
         return self.config / "mcp.token"
 
     @property

@@ -13,7 +13,7 @@ from alita_tui.spine.errors import ModelError
 _IN_A_ROW = 2
 _WINDOW = 60.0
 _ENOUGH = 4
-"""Outcomes within the window from which half of them failing opens the breaker."""
+"""Minimum number of outcomes in the window; then the breaker opens if half of them are failures."""
 _FIRST, _LONGEST = 20.0, 300.0
 """Seconds until the first probe, doubled after each failed one, and the maximum."""
 

@@ -36,7 +36,7 @@ class ModelSpec(Value, frozen=True):
     script: str = ""
     """Path of the recording, for the providers `demo` and `scripted`."""
     tools: Literal["", "native", "text"] = ""
-    """How it calls tools; empty for the preset's way."""
+    """How it calls tools; empty: as the preset says."""
     vision: bool = False
     """Whether it reads images."""
     own_price: OwnPrice | None = None

@@ -47,8 +47,8 @@ class Preset(Value, frozen=True):
     schemas: Literal["full", "plain", "google"] = "plain"
     """Which keywords of JSON Schema it takes; see `llm.schemas`."""
     wants_back: Literal["", "signature", "reasoning", "given"] = ""
-    """What a turn with calls is sent back with: Gemini's `thought_signature`, DeepSeek's reasoning, and with
-    `given` the reasoning where the server gave some."""
+    """What a sent-back turn with calls has to contain: Gemini's `thought_signature`, DeepSeek's reasoning, or
+    (`given`) the reasoning if the server sent any."""
 
 
 PRESETS: tuple[Preset, ...] = (

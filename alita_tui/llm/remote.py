@@ -28,11 +28,11 @@ from alita_tui.spine.text import one_line
 _CONNECT = 10.0
 """Seconds within which a server has to accept a connection."""
 _HURRY = 1.2
-"""The same, where another model could be asked instead: one lost packet is sent again within it (RFC 6298)."""
+"""The same if another model could be asked instead; long enough to resend one lost packet (RFC 6298)."""
 _LOOK = 3.0
 """Seconds for a request of ours beside the call: the server's list of models, its window."""
 _LOOKS = 3
-"""How often a server of one's own is asked for its window, as it may load the model only at the first call."""
+"""How often a local server is asked for its window: it may load the model only at the first call."""
 _NAMED = 5
 """Maximum number of models named in a hint."""
 _SENDABLE = re.compile(r"[\x21-\x7e]*")

@@ -19,7 +19,7 @@ _OFF: frozenset[ModelErrorKind] = frozenset({"auth", "payment", "not_found", "un
 _ANSWERED: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request", "context", "no_tools"})
 """No reply for the caller, but proof that the server works."""
 _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
-"""The same model would fail again; another one may have other rules and is asked."""
+"""The same model would fail again; the next one is asked, since its rules may differ."""
 _RETRIES = 2
 """Further attempts on one model in one call."""
 _ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1, "malformed": 1, "context": 0}
@@ -56,7 +56,7 @@ class Router:
         self.jitter = jitter
 
     def route(self, role: str, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]) -> Route:
-        """Return the way of one call through the candidates of its role, or of its seat."""
+        """Return the route that one call takes through the candidates of its role or seat."""
         return Route(self, self._seated(role), tokens, usd)
 
     def _seated(self, role: str) -> tuple[Candidate, ...]:
@@ -113,7 +113,7 @@ class Router:
 
 
 class Route:
-    """One call's way through the candidates of its role."""
+    """The candidates that one call tries, in order, and what follows from each failure."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ class ScriptRequest(Value, frozen=True, forbid_unknown_fields=True):
     name: str
     arguments: Json = msgspec.field(default_factory=dict)
     raw_arguments: str | None = None
-    """What goes over the wire instead of `arguments`, for JSON that is broken."""
+    """Text that is sent in place of `arguments`, to test broken JSON."""
 
     @property
     def wire(self) -> str:
@@ -69,7 +69,7 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
     """A regular expression, searched without regard to case."""
     replies: tuple[ScriptReply, ...]
     told_by: Literal["user", "tool"] = "user"
-    """Whose messages it is searched in; `tool`: what came back from an action."""
+    """Whose messages are searched for the match; `tool`: results of actions."""
 
 
 class Script(Value, frozen=True, forbid_unknown_fields=True):

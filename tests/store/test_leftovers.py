@@ -36,7 +36,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def alita(home: Path, *words: str, **options) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
+    # -B: under a limit on file sizes Python writes truncated bytecode, which breaks every later start.
+    command = [sys.executable, "-B", "-m", "alita_tui", "--home", str(home), *words]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=False, **options
     )

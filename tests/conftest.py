@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -73,7 +74,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick",
         action="store_true",
-        help="Of the tests that take turns, try one in twenty instead of one in eight, and one picture of each screen.",
+        help="Of the files and tests that take turns, try one in twenty instead of one in eight; one picture of each screen.",
     )
     parser.addoption(
         "--other-wire",
@@ -125,11 +126,31 @@ _BY_TURNS = frozenset(
 """Folders whose tests start containers, processes or apps: all of them would take forty minutes."""
 _BY_TURNS_IF_QUICK = _BY_TURNS | frozenset("confined crash llm web".split())
 """Besides, folders whose tests start servers or many processes."""
+_FILES_IF_QUICK = 4
+"""Of the files of those folders a quick run reads one in so many: to read them all would take 20 seconds."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that a quick run does not read for this commit, unless they are named."""
+    if (
+        config.getoption("--quick")
+        and collection_path.name.startswith("test_")
+        and collection_path.parent.name in _BY_TURNS_IF_QUICK
+        and not _named(config)
+        and crc32(collection_path.name.encode()) % _FILES_IF_QUICK != number_of_commit() % _FILES_IF_QUICK
+    ):
+        return True
+    return None
+
+
+def _named(config: pytest.Config) -> bool:
+    """Return whether the arguments name a file or a test."""
+    return any("::" in argument or argument.endswith(".py") for argument in config.args)
 
 
 def _not_its_turn(items: list[pytest.Item], quick: bool) -> set[str]:
     """Return the tests that another commit tries; what is sampled takes no turns."""
-    folders, turns = (_BY_TURNS_IF_QUICK, 20) if quick else (_BY_TURNS, 8)
+    folders, turns = (_BY_TURNS_IF_QUICK, 5) if quick else (_BY_TURNS, 8)
     turn = number_of_commit() % turns
     return {
         item.nodeid
@@ -177,8 +198,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     quick = config.getoption("--quick")
     _sample_pictures(items, quick)
-    named = any("::" in one or one.endswith(".py") for one in config.args)
-    if not (config.getoption("--whole") or named):
+    if not (config.getoption("--whole") or _named(config)):
         out = _left_out(items, quick)
         if config.getoption("--rest"):
             most, seed = 1_000 * config.getoption("--share"), seed_of_commit()

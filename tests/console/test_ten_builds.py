@@ -7,11 +7,14 @@ be on screen is written from what each of them does, not from what a check looks
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from alita_tui.console.review.code import CodeView
 from alita_tui.console.review.evidence import Evidence
+from alita_tui.console.review.panes import BuildPanes
 from tests.console import ten_builds
 from tests.console.approval_host import Host
 from tests.console.navigating import until
@@ -72,9 +75,16 @@ async def screenful(name: str, size: tuple[int, int] = SIZE) -> tuple[str, str]:
     app = Host(ten_builds.waiting(name))
     async with app.run_test(size=size) as pilot:
         code = app.review.query_one(CodeView)
-        await until(
-            pilot, lambda: "  changes " in painted(app) and bool(code.size.height) and not code._target
-        )
+        before = ""
+
+        def settled() -> bool:
+            """Return whether all answers are on screen, and nothing has moved since the last look."""
+            nonlocal before
+            last, before = before, painted(app)
+            answered = all(f"  {label} " in before for label in LABELS)
+            return before == last and answered and bool(code.size.height) and not code._target
+
+        await until(pilot, settled)
         left = app.review.query_one(Evidence).region.x
         lines = [line[left:].rstrip(" ▁▂▃▄▅▆▇█│") for line in painted(app).split("\n")]
         code_from = code.region.y
@@ -122,3 +132,18 @@ async def test_a_small_terminal_shows_the_five_answers_and_four_lines_of_code(na
     assert re.search(r"own tests \d+( of |/)\d+", flat)
     assert "…" not in flat[flat.index("may touch") : flat.index(" does ")]
     assert len(re.findall(r"(?m)^ *(\d+|↪)( [│+ ]|$)", shown)) >= 4, shown
+
+
+async def test_a_review_that_is_closed_while_it_is_laid_out_does_not_end_the_console() -> None:
+    app = Host(ten_builds.waiting("split_bill"))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "  changes " in painted(app))
+        panes = app.review.query_one(BuildPanes)
+        laying_out: list[Callable[[], None]] = []
+        panes.call_after_refresh = lambda call, *more: laying_out.append(partial(call, *more))  # type: ignore[assignment]
+        panes.on_resize()
+        await app.review.remove()
+        while laying_out:
+            laying_out.pop(0)()
+        await pilot.pause()
+        assert app.return_code is None

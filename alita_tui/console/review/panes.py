@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual import on
 from textual.app import ComposeResult
@@ -198,7 +198,7 @@ class BuildPanes(Container):
     def _line_asked(self, message: Evidence.LineAsked) -> None:
         message.stop()
         self.show_tab("Code")
-        self.call_after_refresh(self._go_to, message.line)  # once the code is laid out
+        self._soon(self._go_to, message.line)  # once the code is laid out
 
     def _go_to(self, line: int) -> None:
         self.code.go_to_line(line)
@@ -224,7 +224,7 @@ class BuildPanes(Container):
     def _divide_soon(self) -> None:
         self._divisions += 1
         self.code.record_seen(records=False)
-        self.call_after_refresh(self._divide_height)
+        self._soon(self._divide_height)
 
     def _divide_height(self) -> None:
         """Fit the evidence above the code to its first part, as far as the code keeps enough lines."""
@@ -245,20 +245,29 @@ class BuildPanes(Container):
                 evidence.styles.height = min(evidence.lead, height - _LEAST_STRIP_LINES if single else room)
             else:
                 evidence.styles.height = min(evidence.lead + 1, room)  # with the blank line, if there is room
-        self.call_after_refresh(self._settle)
+        self._soon(self._settle)
 
     def _settle(self, attempts: int = 10) -> None:
         """Go to the code's worst line once the heights are as they were set; what is on screen then counts as seen."""
         height = self.evidence.styles.height
         if attempts and height is not None and self.evidence.outer_size.height != height.value:
-            self.call_after_refresh(self._settle, attempts - 1)
+            self._soon(self._settle, attempts - 1)
             return
         self.code.reach()
-        self.call_after_refresh(self._record)
+        self._soon(self._record)
 
     def _record(self) -> None:
         if not self._divisions:
             self.code.record_seen(records=True)
+
+    def _soon(self, callback: Callable[..., None], *arguments: object) -> None:
+        """Call it after the next refresh, unless the review is closed by then and its panes are gone."""
+
+        def call() -> None:
+            if self.query("#code") and self.query("#evidence"):
+                callback(*arguments)
+
+        self.call_after_refresh(call)
 
     def _name_code(self) -> None:
         code = self.code

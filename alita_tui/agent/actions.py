@@ -21,14 +21,14 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Plan(Value, frozen=True):
-    """Say how you go about a task of several steps. Call it again, whole, to tick or revise it."""
+    """Say how you will do a task of several steps. Call it again with all steps to tick them off or revise them."""
 
     steps: Annotated[
         tuple[Text, ...],
         Meta(
             min_length=1,
             max_length=12,
-            description='Short steps, "|| " before those needing no other, later "[x] " done, "[>] " doing, '
+            description='Short steps. "|| " before a step that needs no other; later "[x] " done, "[>] " doing, '
             '"[!] " failed, "[-] " dropped.',
         ),
     ]
@@ -38,7 +38,7 @@ class Plan(Value, frozen=True):
 class FindTool(Value, frozen=True):
     """Search the library of approved tools. Always do this before you build one."""
 
-    query: Annotated[str, Meta(min_length=1, description="What the tool has to do, in general words.")]
+    query: Annotated[str, Meta(min_length=1, description="What the tool should do, in general words.")]
 
 
 class SearchWeb(Value, frozen=True):
@@ -54,12 +54,12 @@ class ReadPage(Value, frozen=True):
     url: Annotated[str, Meta(pattern="^https?://")]
     offset: Annotated[int, Meta(ge=0, description="Characters to skip, for a long page.")] = 0
     find: Annotated[
-        str, Meta(max_length=200, description="Only what stands around these words, wherever they are.")
+        str, Meta(max_length=200, description="Only the text around these words, wherever they are.")
     ] = ""
 
 
 class Look(Value, frozen=True):
-    """Read a part of a file or of an earlier observation; without `what`, list the files."""
+    """Read a part of a file or of an earlier result; without `what`, list the files."""
 
     what: Annotated[str, Meta(description="A file's name or handle, or e41 for event 41.")] = ""
     lines: Annotated[str, Meta(description="10-40")] = ""
@@ -70,7 +70,7 @@ class Look(Value, frozen=True):
 
 
 class BuildTool(Value, frozen=True):
-    """Have a new tool written, tested in the sandbox and put to the person for approval."""
+    """Have a new tool written, tested in the sandbox and shown to the person for approval."""
 
     name: Name
     goal: Annotated[str, Meta(min_length=1, description="What the tool does, for any input of its kind.")]
@@ -81,10 +81,10 @@ class BuildTool(Value, frozen=True):
     ] = ()
     needs: Annotated[
         Capabilities,
-        Meta(description="What it has to be granted; leave out for a mere computation."),
+        Meta(description="What it must be granted; leave out for a pure computation."),
     ] = Capabilities()
     sources: Annotated[
-        tuple[str, ...], Meta(max_length=10, description="Addresses of pages you read that matter for it.")
+        tuple[str, ...], Meta(max_length=10, description="Addresses of pages you read that it is based on.")
     ] = ()
 
 
@@ -95,9 +95,9 @@ class RunTool(Value, frozen=True):
     arguments: Annotated[
         dict[str, Any],
         Meta(
-            description="As its input schema says. A parameter of format `file` takes a file's name. Elsewhere "
-            '{"$ref": "WHAT#/json/pointer"} stands for data: WHAT is a tool\'s name or a label (its newest result), '
-            "e41 (what event 41 brought) or a file."
+            description="As its input schema says. A parameter of format `file` takes a file's name. Anywhere else "
+            '{"$ref": "WHAT#/json/pointer"} refers to data: WHAT is a tool\'s name or a label (its newest result), '
+            "e41 (the result in event 41) or a file."
         ),
     ]
     version: Annotated[int | None, Meta(description="Leave out for the newest.")] = None
@@ -109,12 +109,12 @@ class AskUser(Value, frozen=True):
 
     question: Text
     choices: Annotated[
-        tuple[Text, ...], Meta(max_length=8, description="Likely answers, if there are some.")
+        tuple[Text, ...], Meta(max_length=8, description="Likely answers, if there are any.")
     ] = ()
 
 
 class Wait(Value, frozen=True):
-    """Wait for the person's verdict on the builds that they put off, when nothing else is left to do."""
+    """Wait for the person's verdict on builds that they put off, when there is nothing else left to do."""
 
 
 class Answer(Value, frozen=True):
@@ -124,36 +124,35 @@ class Answer(Value, frozen=True):
 
 
 class Delegate(Value, frozen=True):
-    """Hand a part of the task to a specialist. Those of one reply work at the same time; each sees only this."""
+    """Give a part of the task to a specialist. Those of one reply work at the same time; each sees only this."""
 
     role: Annotated[str, Meta(max_length=40, description="One of the roles.")]
     goal: Annotated[
-        str, Meta(min_length=1, description="What it has to bring, whole: it knows nothing else.")
+        str, Meta(min_length=1, description="All that it should find or make: it knows nothing else.")
     ]
     inputs: Annotated[
         tuple[Text, ...],
-        Meta(
-            max_length=12, description="What it may use of yours: files by name or handle, e41 for event 41."
-        ),
+        Meta(max_length=12, description="What it gets from you: files by name or handle, e41 for event 41."),
     ] = ()
     done_when: Annotated[str, Meta(max_length=1000, description="How it knows that it is done.")] = ""
     budget_usd: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="What it may cost; left out: the role's share.")
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="What it may cost; by default the role's share."),
     ] = None
 
 
 class Report(Value, frozen=True):
-    """End your part with what came of it."""
+    """End your part with its result."""
 
-    result: Annotated[str, Meta(min_length=1, description="What you found or made, whole.")]
+    result: Annotated[str, Meta(min_length=1, description="All that you found or made.")]
     artefacts: Annotated[
-        tuple[Text, ...], Meta(max_length=20, description="Files of yours that go with it.")
+        tuple[Text, ...], Meta(max_length=20, description="Your files that belong to it.")
     ] = ()
     evidence: Annotated[
         tuple[Text, ...],
         Meta(
             max_length=40,
-            description="What it rests on: e41 for event 41, addresses of pages you read, files.",
+            description="What it is based on: e41 for event 41, addresses of pages you read, files.",
         ),
     ] = ()
     missing: Annotated[str, Meta(description="What of the goal you could not do, and why.")] = ""
@@ -277,7 +276,7 @@ def parse(
         raise MalformedAction(f"You cannot {request.name!r} here; your actions are {', '.join(names[:-1])}.")
     if request.name not in ACTIONS and request.name in tools:
         raise MalformedAction(
-            f"{request.name} is a tool of the library and no action: call run_tool with the name {request.name!r} "
+            f"{request.name} is a tool of the library, not an action: call run_tool with the name {request.name!r} "
             "and its arguments."
         )
     if request.problem and request.name not in ACTIONS:

@@ -51,12 +51,12 @@ _AT_ONCE = 4
 
 _ACT = (
     "Your reply calls no action, so nothing was done. If it answers the task, call `{}` with the whole answer; "
-    "otherwise call the action that comes next."
+    "otherwise call the next action."
 )
-_STUCK = "I do not get on: "
+_STUCK = "I am stuck: "
 _UNREAD = (
-    "This is not taken as the answer yet: it was written before you read what the other actions of the reply brought. "
-    "Read it, then call `{}`."
+    "This does not count as the answer yet: you wrote it before you saw the results of the other actions in your "
+    "reply. Read them, then call `{}`."
 )
 
 

@@ -181,7 +181,7 @@ class ProgressWatch:
         stall = f"{stall[:1].upper()}{stall[1:]}."
         if self._idle >= _REPLAN and "replan" not in self._nudged:
             instruction = (
-                "Call `plan` with another way to go about it, ask the person with `ask_user`, or `answer` with what "
+                "Call `plan` with another approach, ask the person with `ask_user`, or `answer` with what "
                 "is known and what is missing."
             )
             return Advice(nudge="replan", text=f"{stall} {instruction}")

@@ -42,16 +42,16 @@ DEEPEST_CALL = 3
 MOST_TOOL_CALLS = 20
 """Maximum number of calls of tools by tools, at any depth, during one call of the agent."""
 REACHED: dict[str, str] = {
-    "network": "hosts as `name:port`, or with methods, as `GET,HEAD api.example.org:443`. "
+    "network": "hosts as `name:port`, or limited to methods, as in `GET,HEAD api.example.org:443`. "
     "Any HTTP client works as usual.",
     "workspace": "`read` or `write` for the person's workspace files. "
-    f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads one, PUT writes one whole, "
+    f"GET os.environ['{BROKER}'] + '{FILES}NAME' reads a file, PUT writes a whole file, "
     f"GET '{FILES}' lists the names as JSON.",
-    "secrets": "names as `NAME@host:port`, or `NAME` where one host is granted. "
+    "secrets": "names as `NAME@host:port`, or `NAME` if only one host is granted. "
     "os.environ['NAME'] stands for the value in headers, queries, forms and JSON of https requests to that host.",
-    "model_calls": f"how many a run may make: POST {{'prompt': TEXT}} as JSON to {BROKER} + '{MODEL}' answers "
+    "model_calls": f"how many calls a run may make: POST {{'prompt': TEXT}} as JSON to {BROKER} + '{MODEL}' returns "
     "{'text': TEXT}.",
-    "tools": f"approved tools by name. POST arguments as JSON to {BROKER} + '{TOOLS}NAME' answers the result as JSON.",
+    "tools": f"approved tools by name. POST arguments as JSON to {BROKER} + '{TOOLS}NAME' returns the result as JSON.",
 }
 """How a tool reaches what it is granted, by the field of its capabilities, as models are told."""
 _BROWSER_REACHED = "`true` for pages that need scripts: Chromium, which loads from the granted hosts."

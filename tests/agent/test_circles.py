@@ -287,7 +287,7 @@ async def test_an_answer_that_did_not_see_the_results_is_not_taken(tmp_path: Pat
     ended = await lab.do(TASK, when=approve)
     assert ended.answer == "eight" and len(lab.events(e.ToolReturned)) == 1
     (failed,) = lab.events(e.ActionFailed)
-    assert failed.action == "answer" and "before you read" in failed.text
+    assert failed.action == "answer" and "before you saw the results" in failed.text
     planned = ScriptReply(
         requests=(
             ScriptRequest(name="plan", arguments={"steps": ["[x] say it"]}),

@@ -22,7 +22,6 @@ import msgspec
 from alita_tui.events import (
     ApprovalRequested,
     ApprovalResolved,
-    SessionClosed,
     SessionOpened,
     SessionResumed,
 )
@@ -115,21 +114,25 @@ class AuditLog:
     def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
         """Enter verdicts that were not entered because of a crash; return their approval ids. Raises StoreError.
 
-        A session records a verdict before it is entered here, so one of its last run can be missing. Earlier ones are
-        left alone: they may belong to the session that this one was forked from. Only what this home signed counts:
-        a session's file can be written by anyone.
+        A session records a verdict before it is entered here, so one of its last run can be missing: the process was
+        killed, or gave up because the disk was full. Earlier runs are left alone, and so is what a fork has from its
+        parent. Only what this home signed for this log counts: a session's file can be written by anyone.
         """
         requests: dict[str, ApprovalRequested] = {}
         decided: list[ApprovalResolved] = []
-        kinds = (ApprovalRequested, ApprovalResolved, SessionOpened, SessionResumed, SessionClosed)
+        kinds = (ApprovalRequested, ApprovalResolved, SessionOpened, SessionResumed)
+        copied = 0
         for envelope in of(history, *kinds):
             match envelope.event:
                 case ApprovalRequested() as request:
                     requests[request.approval_id] = request
                 case ApprovalResolved(approval_id=approval_id) as resolved if resolved.verdict.by:
-                    if approval_id in requests and self._is_own(requests[approval_id], resolved):
+                    own = approval_id in requests and self._is_own(requests[approval_id], resolved)
+                    if own and (envelope.seq or 0) > copied:
                         decided.append(resolved)
-                case SessionOpened() | SessionResumed() | SessionClosed():
+                case SessionOpened(parent_seq=parent_seq):
+                    copied = parent_seq
+                case SessionResumed():
                     decided = []
                 case _:
                     pass
@@ -143,7 +146,7 @@ class AuditLog:
 
     def sign_verdict(self, request: ApprovalRequested, resolved: ApprovalResolved) -> ApprovalResolved:
         """Return a verdict with this home's signature over what is entered of it. Raises StoreError."""
-        signature = self.signed("verdict", _signed_text(request, resolved))
+        signature = self.signed("verdict", _signed_text(request, resolved, self._begun()))
         return msgspec.structs.replace(resolved, signature=signature)
 
     def has(self, approval_id: str, digest: str, verdict: str) -> bool:
@@ -152,7 +155,12 @@ class AuditLog:
         return any((entry.approval_id, entry.digest, entry.verdict) == wanted for entry in self.entries())
 
     def _is_own(self, request: ApprovalRequested, resolved: ApprovalResolved) -> bool:
-        return self.vouched("verdict", _signed_text(request, resolved), resolved.signature)
+        return self.vouched("verdict", _signed_text(request, resolved, self._begun()), resolved.signature)
+
+    def _begun(self) -> str:
+        """Return the hash of the entry with which a damaged log was begun anew; empty for a home's first log."""
+        first = next(iter(self.reading().chain.entries), None)
+        return first.hash if first and first.verdict == BEGUN_ANEW else ""
 
     def settle(self) -> None:
         """Create the key, adopt entries of an older alita, and include in the heads what a crash left out."""
@@ -313,9 +321,13 @@ class AuditLog:
             os.close(fd)
 
 
-def _signed_text(request: ApprovalRequested, resolved: ApprovalResolved) -> str:
-    """The entry that a verdict becomes, without its session: a fork has its parent's verdicts."""
-    return _storable(AuditEntry.of_verdict("", request, resolved)).line.decode()
+def _signed_text(request: ApprovalRequested, resolved: ApprovalResolved, begun: str) -> str:
+    """Return the entry that a verdict becomes, without its session: a fork has its parent's verdicts.
+
+    With `begun` it counts for the log that begins with this entry only: an approval from before must not come back.
+    """
+    text = _storable(AuditEntry.of_verdict("", request, resolved)).line.decode()
+    return f"{text}\n{begun}" if begun else text
 
 
 def _replace(fd: int, raw: bytes) -> None:

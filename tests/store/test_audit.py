@@ -12,6 +12,7 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.store.audit import GENESIS, AuditLog
 from alita_tui.store.crosscheck import contradictions
 from alita_tui.store.entry import AuditEntry
+from alita_tui.store.forking import forked
 from alita_tui.store.seal import sign
 from tests.support import streams
 
@@ -260,10 +261,37 @@ def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
     assert len(log.entries()) == len(given) and log.verify() == []
 
 
-@pytest.mark.parametrize("last", [e.SessionClosed(), e.SessionResumed(restored=9)])
-def test_verdicts_of_earlier_runs_are_left_alone(path, last):
+def test_a_verdict_is_entered_that_a_session_closed_without(path):
+    """The disk was full when the verdict was to be entered, and the session gave up and closed."""
     log = opened(path)
-    assert log.catch_up("s", approved_in(log, last=last)) == () == log.entries()
+    given = log.catch_up("s", approved_in(log, last=e.SessionClosed()))
+    assert given and [one.approval_id for one in log.entries()] == [*given]
+
+
+def test_verdicts_of_earlier_runs_are_left_alone(path):
+    log = opened(path)
+    assert log.catch_up("s", approved_in(log, last=e.SessionResumed(restored=9))) == () == log.entries()
+
+
+def test_verdicts_of_a_parent_are_not_entered_for_its_fork(path):
+    log = opened(path)
+    history = approved_in(log)
+    fork = forked(history, None, "fork", lambda: "new")
+    assert log.catch_up("fork", fork) == () == log.entries()
+
+
+@pytest.mark.parametrize("last", [None, e.SessionClosed()])
+def test_an_approval_from_before_a_log_was_begun_anew_does_not_come_back(path, last):
+    """Every tool has to be approved again then: an entry that is lost may have revoked this one."""
+    add(path)
+    log = opened(path)
+    history = approved_in(log, last=last)
+    path.unlink()
+    assert "every tool has to be approved anew" in opened(path).repair()
+    assert opened(path).catch_up("s", history) == ()
+    assert [one.verdict for one in opened(path).entries()] == ["log begun anew"]
+    log = opened(path)
+    assert log.catch_up("s", approved_in(log)) != (), "what is approved since then is entered"
 
 
 def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path):

@@ -63,7 +63,7 @@ class Archivist:
         self._asker = asker
         self._budget_usd = budget_usd
 
-    async def propose(self, task_id: str) -> tuple[ProposedFact, ...]:
+    async def propose(self, task_id: e.TaskId) -> tuple[ProposedFact, ...]:
         """Return the facts that a model proposes to remember of a task; none if it fails or could exceed its budget."""
         record = await asyncio.to_thread(self._record, task_id)
         if not record or not self._budget_usd:
@@ -80,7 +80,7 @@ class Archivist:
         )
         return tuple(fact for arguments in calls for fact in _facts(arguments))[:_MOST]
 
-    def _record(self, task_id: str) -> str:
+    def _record(self, task_id: e.TaskId) -> str:
         """Return the person's words and the tools' results in a task with their event numbers; the newest that fit."""
         lines: list[str] = []
         remaining = _WHOLE

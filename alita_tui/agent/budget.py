@@ -88,14 +88,14 @@ class Ledger:
         self._budget = budget
         self._raised: dict[tuple[e.BudgetScope, e.BudgetUnit, str], float] = {}
         """Caps that the person raised, by scope, unit and, for the scope `task`, the task."""
-        self._task_of: dict[str, str] = {}
+        self._task_of: dict[str, e.TaskId] = {}
         """Task by call."""
         self.shares = Shares()
         """The shares of agents that were handed parts of tasks."""
-        self._latest = ""
+        self._latest = e.NO_TASK
         """The newest task: that of every event of schema 1, which had one task at a time."""
         self.session = Amount()
-        self.tasks: dict[str, Amount] = {}
+        self.tasks: dict[e.TaskId, Amount] = {}
         self.builds: dict[str, float] = {}
         """The cost of each build."""
         self.roles: dict[str, tuple[float, int]] = {}
@@ -142,15 +142,15 @@ class Ledger:
             case _:
                 pass
 
-    def task(self, task_id: str) -> Amount:
+    def task(self, task_id: e.TaskId) -> Amount:
         """Return the spend of a task so far."""
         return self.tasks.get(task_id, Amount())
 
-    def task_of(self, call_id: str) -> str | None:
+    def task_of(self, call_id: str) -> e.TaskId | None:
         """Return the task of a call that is not settled; None for an unknown call."""
         return self._task_of.get(call_id)
 
-    def limit(self, scope: e.BudgetScope, unit: e.BudgetUnit, task_id: str = "") -> float | None:
+    def limit(self, scope: e.BudgetScope, unit: e.BudgetUnit, task_id: e.TaskId = e.NO_TASK) -> float | None:
         """Return the current cap, as raised or from the settings; None for no cap."""
         cap = self._budget.of(scope)
         raised = self._raised.get((scope, unit, task_id if scope == "task" else ""))
@@ -184,7 +184,7 @@ class Ledger:
         figures = f"${spent + waiting:.4f} of ${limit:.4f} are spent, and the next call could take ${usd:.4f}"
         return f"the build's money was spent: {figures}"
 
-    def left(self, task_id: str, agent_id: str = "") -> Cap:
+    def left(self, task_id: e.TaskId, agent_id: e.AgentId = e.NO_AGENT) -> Cap:
         """Return what an agent of a task (empty: the lead) may still hand out; a None field has no cap."""
         if agent_id:
             return self.shares.left(agent_id)
@@ -196,7 +196,7 @@ class Ledger:
         )
 
     def breach(
-        self, usd: float | None, tokens: int, day: Amount, task_id: str, agent_id: str = ""
+        self, usd: float | None, tokens: int, day: Amount, task_id: e.TaskId, agent_id: e.AgentId = e.NO_AGENT
     ) -> Breach | None:
         """Return the cap that a call of a task could break, or None.
 
@@ -213,7 +213,7 @@ class Ledger:
                     return Breach(scope, unit, needed, spent, limit)
         return None
 
-    def notices(self, call: Amount, day: Amount, task_id: str) -> Iterator[e.NoticeRaised]:
+    def notices(self, call: Amount, day: Amount, task_id: e.TaskId) -> Iterator[e.NoticeRaised]:
         """Yield a notice for each cap that this call took past one of the shares in `NOTICES`."""
         for scope, used in self._uses(task_id, day, reserved=False):
             money: tuple[e.BudgetUnit, float, float] = ("usd", used.usd, call.usd)
@@ -228,7 +228,9 @@ class Ledger:
                         f"{amount(now, unit)} of {amount(limit, unit)}.",
                     )
 
-    def _uses(self, task_id: str, day: Amount, *, reserved: bool) -> tuple[tuple[e.BudgetScope, Amount], ...]:
+    def _uses(
+        self, task_id: e.TaskId, day: Amount, *, reserved: bool
+    ) -> tuple[tuple[e.BudgetScope, Amount], ...]:
         task, session = self.task(task_id), self.session
         for reservation in self.open.values() if reserved else ():
             session = session.plus(Amount(_set_aside(reservation), reservation.tokens))

@@ -42,7 +42,7 @@ class BuildJob:
     """One build as an asyncio task."""
 
     def __init__(
-        self, task_id: str, name: str, goal: str, build: Coroutine[None, None, BuildOutcome]
+        self, task_id: e.TaskId, name: str, goal: str, build: Coroutine[None, None, BuildOutcome]
     ) -> None:
         self.task_id = task_id
         """The task that asked for it, or the one that continues that task."""
@@ -119,7 +119,7 @@ class BuildJobs:
         """Begin a build for the present task."""
         return self._add(BuildJob(self._task.id, order.name, order.goal, self._builder.build(order)))
 
-    def resume(self, build: BuildState, task_id: str) -> BuildJob:
+    def resume(self, build: BuildState, task_id: e.TaskId) -> BuildJob:
         """Continue a recorded build for a task; one that was put off stays so."""
         job = self._add(BuildJob(task_id, build.name, build.goal, self._builder.resume(build)))
         if build.put_off:
@@ -191,11 +191,11 @@ class BuildJobs:
                     span=build.build_id,
                 )
 
-    def resume_put_off(self, continuing: Collection[str]) -> set[str]:
+    def resume_put_off(self, continuing: Collection[e.TaskId]) -> set[e.TaskId]:
         """Resume the builds that were put off by other tasks than `continuing`; return the ids of those tasks."""
         state = self._projection.state
         continued_by = successors(state.tasks)
-        owners: set[str] = set()
+        owners: set[e.TaskId] = set()
         for build in state.builds:
             owner = latest_successor(build.task_id, continued_by)
             if build.put_off and owner not in continuing and not build.settled:
@@ -215,13 +215,13 @@ class BuildJobs:
             if build.status == "lent" and latest_successor(build.task_id, continued_by) in parked
         )
 
-    def hand_over(self, task_id: str, successor: str) -> None:
+    def hand_over(self, task_id: e.TaskId, successor: e.TaskId) -> None:
         """Give the builds of a parked task to the task that continues it."""
         for job in self._jobs:
             if job.task_id == task_id:
                 job.task_id = successor
 
-    async def cancel(self, task_id: str | None = None, agent_id: str = "") -> None:
+    async def cancel(self, task_id: e.TaskId | None = None, agent_id: e.AgentId = e.NO_AGENT) -> None:
         """Cancel all builds, or those of one task, or of one agent of it."""
         cancelled = [
             job for job in self._jobs if task_id in (None, job.task_id) and agent_id in ("", job.agent_id)

@@ -155,7 +155,7 @@ class CallBudget:
             self._catch_up()
             return order
 
-    def taken(self, agent_id: str) -> Amount:
+    def taken(self, agent_id: e.AgentId) -> Amount:
         """Return the spend of an agent, including the agents that it delegated to."""
         self._catch_up()
         return self._ledger.shares.taken(agent_id)
@@ -300,7 +300,7 @@ class CallBudget:
         for call_id, reserved in list(self._ledger.open.items()):
             if call_id in self._own_calls:
                 continue
-            with origin.working_on(in_task(self._ledger.task_of(call_id) or "")):
+            with origin.working_on(in_task(self._ledger.task_of(call_id) or e.NO_TASK)):
                 await self._settle(
                     e.BudgetSpent(
                         call_id=call_id, cost_usd=reserved.usd, role=reserved.role, model=reserved.model,

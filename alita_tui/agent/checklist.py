@@ -31,7 +31,7 @@ def from_person(text: str) -> tuple[str, ...] | None:
 
 
 def checklist(
-    task_id: str, lines: Iterable[str], previous: e.PlanProposed | None, recipe: str = ""
+    task_id: e.TaskId, lines: Iterable[str], previous: e.PlanProposed | None, recipe: str = ""
 ) -> e.PlanProposed:
     """Return the plan; a step that was in the previous plan keeps its number."""
     numbers = dict(zip(previous.steps, previous.ids, strict=False)) if previous else {}

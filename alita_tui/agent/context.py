@@ -56,7 +56,7 @@ class Entry(Value, frozen=True):
 class Conversation:
     """The turns so far, updated with each event."""
 
-    def __init__(self, files: dict[str, Artefact] | None = None, agent_id: str = "") -> None:
+    def __init__(self, files: dict[str, Artefact] | None = None, agent_id: e.AgentId = e.NO_AGENT) -> None:
         """`files` are those of the session by handle, which others add to; `agent_id` is empty for a lead."""
         self._agent_id = agent_id
         self._entries: list[Entry] = []

@@ -77,22 +77,22 @@ class Crew:
         """Return whether the current agent may use a tool of the library."""
         return self._delegation is None or self._delegation.may(tool)
 
-    def working(self, task_id: str) -> Sequence[str]:
+    def working(self, task_id: e.TaskId) -> Sequence[e.AgentId]:
         """Return the agents that work on a task besides its lead."""
         return self._delegation.working(task_id) if self._delegation else ()
 
-    def interrupt(self, agent_id: str) -> bool:
+    def interrupt(self, agent_id: e.AgentId) -> bool:
         """Stop an agent and all agents that work for it; return False if it was not running."""
         return self._delegation is not None and self._delegation.interrupt(agent_id)
 
-    def origin_of(self, agent_id: str) -> Origin:
+    def origin_of(self, agent_id: e.AgentId) -> Origin:
         """Return the origin that a running agent's events carry."""
         assert self._delegation
         return self._delegation.origin_of(agent_id)
 
     async def close_left(self, chain: Sequence[str]) -> None:
         """Record the ends that a crash left out: of the tool calls of a task's agents, then of the agents."""
-        started: dict[str, Envelope] = {}
+        started: dict[e.AgentId, Envelope] = {}
         calls: dict[e.CallId, Envelope] = {}
         kinds = (e.AgentStarted, e.AgentEnded, e.ToolCalled, e.ToolReturned, e.ToolFailed)
         for envelope in self._bus.history.of(*kinds):

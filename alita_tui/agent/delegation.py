@@ -63,7 +63,7 @@ class Shared(Protocol):
     async def hand_out(self, order: e.AgentStarted, share: float) -> e.AgentStarted:
         """Reserve a share for an agent and record that it begins. Raise BudgetExceeded if too little is left."""
 
-    def taken(self, agent_id: str) -> Amount:
+    def taken(self, agent_id: e.AgentId) -> Amount:
         """Return what an agent has spent."""
 
 
@@ -102,12 +102,12 @@ class Delegation:
         self._parallel = parallel
         self._semaphores: dict[tuple[str, str], asyncio.Semaphore] = {}
         """(Task, agent) -> limits how many agents work for it at a time."""
-        self._working: dict[str, tuple[str, asyncio.Task[_End]]] = {}
+        self._working: dict[e.AgentId, tuple[e.TaskId, asyncio.Task[_End]]] = {}
         """Agent -> the id of its task, and the asyncio task it runs in."""
-        self._stopped: set[str] = set()
-        self._deadlines: dict[str, float] = {}
-        self._reports: dict[str, Report] = {}
-        self._parked: dict[str, ApprovalPending] = {}
+        self._stopped: set[e.AgentId] = set()
+        self._deadlines: dict[e.AgentId, float] = {}
+        self._reports: dict[e.AgentId, Report] = {}
+        self._parked: dict[e.AgentId, ApprovalPending] = {}
         self._numbered = 0
 
     @property
@@ -115,11 +115,11 @@ class Delegation:
         """The handlers by action."""
         return {Delegate: self.delegate, Report: self.report}
 
-    def working(self, task_id: str) -> Sequence[str]:
+    def working(self, task_id: e.TaskId) -> Sequence[e.AgentId]:
         """Return the agents that work for a task, in the order in which they began."""
         return [agent_id for agent_id, (of_task, _) in self._working.items() if of_task == task_id]
 
-    def interrupt(self, agent_id: str) -> bool:
+    def interrupt(self, agent_id: e.AgentId) -> bool:
         """Stop an agent and all agents that work for it; return False if it was not running."""
         if agent_id not in self._working or agent_id in self._stopped:
             return False
@@ -132,7 +132,7 @@ class Delegation:
         agent = self._task.agent
         return agent is None or self._roles[agent.role].allows(tool)
 
-    def origin_of(self, agent_id: str) -> Origin:
+    def origin_of(self, agent_id: e.AgentId) -> Origin:
         """Return the origin that a running agent's events carry."""
         order = next(
             envelope
@@ -221,12 +221,12 @@ class Delegation:
             if envelope.task_id == task_id and envelope.delegate == current_id
         )
 
-    def _name(self, role: str) -> str:
+    def _name(self, role: str) -> e.AgentId:
         """Return a new agent id, unique in the session."""
         if not self._numbered:
             self._numbered = sum(1 for _ in self._bus.history.of(e.AgentStarted))
         self._numbered += 1
-        return f"{role}-{self._numbered}"
+        return e.AgentId(f"{role}-{self._numbered}")
 
     @property
     def _now(self) -> float:
@@ -303,7 +303,7 @@ class Delegation:
         await self._jobs.cancel(self._task.id, origin.delegate())
         await self._jobs.withdraw()
 
-    def _waits_for_person(self, agent_id: str) -> bool:
+    def _waits_for_person(self, agent_id: e.AgentId) -> bool:
         with working_on(self.origin_of(agent_id)):
             return self._jobs.awaited
 

@@ -31,7 +31,7 @@ _IN_MEMORY = 2 * (_RECENT + _OLDER)
 
 @dataclass
 class _Task:
-    task_id: str
+    task_id: e.TaskId
     text: str
     end: str = ""
     answer: str = ""
@@ -45,7 +45,7 @@ class EarlierTasks:
     """Reads a session's events; knows the outcomes of the tasks before the newest one."""
 
     def __init__(self) -> None:
-        self._tasks: dict[str, _Task] = {}
+        self._tasks: dict[e.TaskId, _Task] = {}
         """The newest ones by id, the oldest first."""
         self._count = 0
         self._calls: dict[str, str] = {}
@@ -78,7 +78,7 @@ class EarlierTasks:
 
     def _source(self, envelope: Envelope, label: str) -> None:
         """Remember an observation of a task; in schema 1 events belong to the task before them."""
-        if task := self._tasks.get(envelope.task_id or next(reversed(self._tasks), "")):
+        if task := self._tasks.get(envelope.task_id or next(reversed(self._tasks), e.NO_TASK)):
             task.sources[label] = envelope.seq or 0
 
     def before(self, chain: Collection[str], now: int) -> Before:

@@ -79,7 +79,7 @@ class Holding:
                 return False
         return True
 
-    async def _stop(self, tasks: tuple[str, ...]) -> None:
+    async def _stop(self, tasks: tuple[e.TaskId, ...]) -> None:
         """End the held work: each task sees that it was stopped when it is resumed."""
         for task_id in tasks:
             with working_on(in_task(task_id)):

@@ -52,7 +52,7 @@ class Lessons:
         self._recalls = recalls
         self._encode = encode
 
-    async def recall(self, task_id: str, text: str) -> None:
+    async def recall(self, task_id: e.TaskId, text: str) -> None:
         """Record what memory knows about a task."""
         if not self._recalls():
             return
@@ -96,7 +96,7 @@ class Lessons:
         )
         await self._write(item)
 
-    async def finish(self, task_id: str, outcome: e.TaskOutcome) -> None:
+    async def finish(self, task_id: e.TaskId, outcome: e.TaskOutcome) -> None:
         """Count a recipe that did not work, and store what the task taught."""
         if self._teaches and outcome in _FAILED and (recipe := self._task.recipe(task_id)):
             await self._bus.save_with(self._memory.recipe_failed, recipe)
@@ -105,7 +105,7 @@ class Lessons:
             proposed = await self._archivist.propose(task_id)
         await self.remember(task_id, proposed)
 
-    async def remember(self, task_id: str, proposed: tuple[ProposedFact, ...] = ()) -> None:
+    async def remember(self, task_id: e.TaskId, proposed: tuple[ProposedFact, ...] = ()) -> None:
         """Store what a task taught, except for items that an earlier process stored."""
         if not self._teaches:
             return

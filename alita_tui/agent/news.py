@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from alita_tui.events import TaskId
 from alita_tui.spine import origin
 
 
@@ -12,10 +13,10 @@ class News:
     """Set by the code that causes the news, awaited by the task that it concerns."""
 
     def __init__(self) -> None:
-        self._unseen: set[str] = set()
+        self._unseen: set[TaskId] = set()
         self._changed = asyncio.Event()
 
-    def about(self, task_id: str) -> None:
+    def about(self, task_id: TaskId) -> None:
         """Signal something that a task's model has to see."""
         self._unseen.add(task_id)
         self.look()

@@ -207,7 +207,7 @@ class Orchestrator:
             self._outcomes, questions, self._start,
         )  # fmt: skip
         self._holding = Holding(bus, self._unfinished_work, self._steering, self.send)
-        self._asyncio_tasks: dict[str, asyncio.Task[None]] = {}
+        self._asyncio_tasks: dict[e.TaskId, asyncio.Task[None]] = {}
         """Task id -> the asyncio task that works on it."""
         self.kept_open = False  # true while a viewer is attached: being idle then does not end `run`
 
@@ -231,7 +231,7 @@ class Orchestrator:
             await self._safely(self._holding.begin, hold=hold)
             while True:
                 while not self._holding and self._slots.free and (task := self._queue.next()):
-                    task_id = self._new_id()
+                    task_id = e.TaskId(self._new_id())
                     self._start(task_id, self._runner.begin(task_id, task))
                     await self._runner.on_record(task_id, self._asyncio_tasks[task_id])
                 if until_idle and self.idle and not self.kept_open:
@@ -293,7 +293,7 @@ class Orchestrator:
             case Retry():
                 await self._retry()
             case CancelTask(task_id=task_id) if task_id in self._runner.running:
-                self._interrupt(task_id)
+                self._interrupt(e.TaskId(task_id))
             case EditTask() | MoveTask() | CancelTask() | SwitchQueue():
                 await self._queue.change(command)
             case Steer():
@@ -321,7 +321,7 @@ class Orchestrator:
             case ForgetMemory(item_id=item_id, back=back):
                 await self._bus.emit(e.MemoryForgotten(item_id=item_id, back=back))
             case Improve() if not self._asyncio_tasks and not len(self._queue) and not self._holding:
-                task_id = self._new_id()
+                task_id = e.TaskId(self._new_id())
                 self._start(task_id, self._runner.improve(task_id, command))
             case Improve():
                 text = "Not built: a task comes first. Ask for it again once that has ended."
@@ -358,7 +358,7 @@ class Orchestrator:
         elif task is not None:
             self._queue.add(self._task.again(task.task_id, retried=True))
 
-    async def _retry_one(self, task_id: str) -> None:
+    async def _retry_one(self, task_id: e.TaskId) -> None:
         """Queue an earlier task to be tried again, or say why not."""
         if reason := why_not_retried(task_id, self._projection.state):
             await self._bus.emit(e.NoticeRaised(level="info", text=reason))
@@ -366,14 +366,14 @@ class Orchestrator:
             again = self._task.again(task_id, retried=True)
             await self._queue.submit(again, busy=not self._slots.free)
 
-    def _interrupt(self, task_id: str = "") -> None:
+    def _interrupt(self, task_id: e.TaskId = e.NO_TASK) -> None:
         running = self._runner.running
         interruptible = (
             running_id
             for running_id in reversed(running)
-            if task_id in ("", running_id) and not running[running_id]
+            if task_id in (e.NO_TASK, running_id) and not running[running_id]
         )
-        if stopped := next(interruptible, ""):  # a second interrupt would cut off its ending
+        if stopped := next(interruptible, e.NO_TASK):  # a second interrupt would cut off its ending
             running[stopped] = True
             self._asyncio_tasks[stopped].cancel()
 
@@ -388,7 +388,7 @@ class Orchestrator:
         if build is None or not build.put_off:
             self._slots.lend()
 
-    def _start(self, task_id: str, work: Coroutine[None, None, None]) -> None:
+    def _start(self, task_id: e.TaskId, work: Coroutine[None, None, None]) -> None:
         if self._slots.free:
             self._slots.begin(task_id)
         self._asyncio_tasks[task_id] = asyncio.create_task(work, name="alita task")

@@ -74,7 +74,7 @@ class Outcomes:
         self._library = library
         self._teaches = teaches
 
-    async def settle(self, task_id: str) -> None:
+    async def settle(self, task_id: e.TaskId) -> None:
         """Store the outcomes of a task's runs and searches. Raise StoreError."""
         if not self._teaches:
             return
@@ -94,7 +94,7 @@ class Outcomes:
         await self.settle(feedback.task_id)
         await self.weigh(feedback.task_id)
 
-    async def weigh(self, task_id: str) -> None:
+    async def weigh(self, task_id: e.TaskId) -> None:
         """Store the person's feedback on a task with each memory item that the task taught. Raise StoreError."""
         if not self._teaches:
             return
@@ -123,8 +123,8 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
     """
     if command.undo and not command.seq:
         return _taken_back(history, None)
-    calls: dict[str, str] = {}
-    task = ""
+    calls: dict[str, e.TaskId] = {}
+    task = e.NO_TASK
     ends = (e.ToolReturned, e.ToolFailed, e.TaskFinished, e.FeedbackGiven)
     for envelope in of(history, e.TaskSubmitted, e.ToolCalled, *ends, *_OF_BUILDS):
         match envelope.event:
@@ -135,11 +135,11 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
             case _:
                 pass
         if command.seq and envelope.seq == command.seq:
-            target = _rating_target(envelope.event, calls, envelope.task_id or task)
+            target = _target(envelope.event, calls, envelope.task_id or task)
             if target is not None and target[2] and not _was_registered(history, target[2]):
                 raise UsageError("No tool came of that build.", hint="Say why when you reject it.")
             if target is not None:
-                return _taken_back(history, target) if command.undo else _feedback(command, *target)
+                return _taken_back(history, target) if command.undo else _feedback(command, target)
     if command.seq:
         raise UsageError(
             f"Event {command.seq} cannot be rated.",
@@ -148,14 +148,15 @@ def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven
     newest = list(of_kind(history, e.TaskFinished))
     if not newest:
         raise UsageError("No task of this session has ended yet.", hint="There is nothing to rate.")
-    return _feedback(command, newest[-1].task_id)
+    return _feedback(command, (newest[-1].task_id, "", ""))
 
 
 def _was_registered(history: Sequence[Envelope], build_id: str) -> bool:
     return any(registered.build_id == build_id for registered in of_kind(history, e.ToolRegistered))
 
 
-def _feedback(command: GiveFeedback, task_id: str, call_id: str = "", build_id: str = "") -> e.FeedbackGiven:
+def _feedback(command: GiveFeedback, target: e.RatingTarget) -> e.FeedbackGiven:
+    task_id, call_id, build_id = target
     return e.FeedbackGiven(
         task_id=task_id,
         call_id=call_id,
@@ -166,7 +167,7 @@ def _feedback(command: GiveFeedback, task_id: str, call_id: str = "", build_id: 
     )
 
 
-def _taken_back(history: Sequence[Envelope], target: tuple[str, str, str] | None) -> e.FeedbackGiven:
+def _taken_back(history: Sequence[Envelope], target: e.RatingTarget | None) -> e.FeedbackGiven:
     """Return an event that takes back the newest rating of a target, or of anything for None.
 
     Raise UsageError if nothing was rated.
@@ -177,7 +178,7 @@ def _taken_back(history: Sequence[Envelope], target: tuple[str, str, str] | None
     raise UsageError("Nothing was said of it.", hint="There is nothing to undo.")
 
 
-def _rating_target(event: e.SessionEvent, calls: dict[str, str], task: str) -> tuple[str, str, str] | None:
+def _target(event: e.SessionEvent, calls: dict[str, e.TaskId], task: e.TaskId) -> e.RatingTarget | None:
     match event:
         case e.TaskFinished(task_id=task_id):
             return task_id, "", ""
@@ -191,7 +192,7 @@ def _rating_target(event: e.SessionEvent, calls: dict[str, str], task: str) -> t
             return None
 
 
-def outcomes_of(history: Sequence[Envelope], task_id: str) -> tuple[ToolOutcomes, ...]:
+def outcomes_of(history: Sequence[Envelope], task_id: e.TaskId) -> tuple[ToolOutcomes, ...]:
     """Return the outcomes of the tools that one task ran or was shown."""
     course = _Course(history, task_id)
     outcomes: defaultdict[tuple[str, int], list[RunOutcome]] = defaultdict(list)
@@ -214,7 +215,7 @@ def outcomes_of(history: Sequence[Envelope], task_id: str) -> tuple[ToolOutcomes
 class _Course:
     """The events of one task, and the outcomes derived from them."""
 
-    def __init__(self, history: Sequence[Envelope], task_id: str) -> None:
+    def __init__(self, history: Sequence[Envelope], task_id: e.TaskId) -> None:
         events = list(_of_task(history, task_id))
         self._events = events
         self._session = events[0].session_id if events else ""
@@ -371,9 +372,9 @@ class _Course:
         return frozenset(accepted)
 
 
-def _of_task(history: Sequence[Envelope], task_id: str) -> Iterator[Envelope]:
+def _of_task(history: Sequence[Envelope], task_id: e.TaskId) -> Iterator[Envelope]:
     """Yield the events of one task; in older files an event belongs to the task that was submitted last."""
-    newest = ""
+    newest = e.NO_TASK
     begun = next(
         (
             envelope.seq or 0

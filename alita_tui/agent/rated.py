@@ -21,7 +21,7 @@ class Word(NamedTuple):
     """None if everything was taken back."""
 
 
-def words_about_memory(history: Sequence[Envelope], task_id: str) -> list[Word]:
+def words_about_memory(history: Sequence[Envelope], task_id: e.TaskId) -> list[Word]:
     """Return the person's current rating of each item that a task taught; empty if they rated nothing.
 
     A rating of the answer applies to every item. Without one, a rating of a run applies to the items that used its

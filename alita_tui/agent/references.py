@@ -160,7 +160,7 @@ class References:
             hint=f"There is: {listing}." if listing else "No file was given, and no tool made one.",
         )
 
-    def _chain(self) -> list[str]:
+    def _chain(self) -> list[e.TaskId]:
         """Return the present task, and those that it continues."""
         return chain_of(origin.current().task_id, self._projection.state)
 

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from alita_tui.events import TaskId
 from alita_tui.spine import origin
 
 
@@ -21,16 +22,16 @@ class Slots:
         """`freed` is called when another task may begin."""
         self._count = max(count, 1)
         self._freed = freed
-        self._running: set[str] = set()
+        self._running: set[TaskId] = set()
         """Tasks that hold a slot."""
-        self._resuming: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._resuming: deque[tuple[TaskId, asyncio.Future[None]]] = deque()
 
     @property
     def free(self) -> bool:
         """Whether another task may begin."""
         return len(self._running) < self._count and not self._resuming
 
-    def begin(self, task_id: str) -> None:
+    def begin(self, task_id: TaskId) -> None:
         """Give a slot to a task that begins."""
         self._running.add(task_id)
 
@@ -58,11 +59,11 @@ class Slots:
             if waiter in self._resuming:
                 self._resuming.remove(waiter)
 
-    def end(self, task_id: str) -> None:
+    def end(self, task_id: TaskId) -> None:
         """Free the slot of a task that has ended."""
         self._leave(task_id)
 
-    def _leave(self, task_id: str) -> None:
+    def _leave(self, task_id: TaskId) -> None:
         self._running.discard(task_id)
         while self._resuming and len(self._running) < self._count:
             next_id, waiter = self._resuming.popleft()

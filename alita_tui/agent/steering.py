@@ -35,7 +35,7 @@ class Steering:
         self._queue = queue
         self._crew = crew
 
-    async def steer(self, command: Steer, running: Collection[str]) -> None:
+    async def steer(self, command: Steer, running: Collection[e.TaskId]) -> None:
         """Add to one of the running tasks, by default the newest: to its lead, to an agent, or to all."""
         if command.task_id and command.task_id not in running:
             await self._notice("Nothing was added: that task does not run any more.")
@@ -54,7 +54,7 @@ class Steering:
         if not command.agent_id:
             await self._lead(task_id, command.text, files)
 
-    async def _lead(self, task_id: str, text: str, files: tuple[str, ...]) -> None:
+    async def _lead(self, task_id: e.TaskId, text: str, files: tuple[str, ...]) -> None:
         with working_on(in_task(task_id)):
             if asks_for_team(text):
                 await self._crew.director.ask()

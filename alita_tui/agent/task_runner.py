@@ -68,19 +68,19 @@ class TaskRunner:
         self._blocks = blocks
         self._crew = crew
         self._estimate = estimate
-        self.running: dict[str, bool] = {}
+        self.running: dict[e.TaskId, bool] = {}
         """The tasks that have not ended, in the order in which they began here; true once the person stopped it."""
-        self._begun: dict[str, asyncio.Event] = {}
+        self._begun: dict[e.TaskId, asyncio.Event] = {}
         """Tasks that are about to begin."""
 
-    async def on_record(self, task_id: str, work: asyncio.Future[None]) -> None:
+    async def on_record(self, task_id: e.TaskId, work: asyncio.Future[None]) -> None:
         """Wait until a task's beginning is recorded, or its work has failed, so that tasks begin in order."""
         begun = asyncio.ensure_future(self._begun.setdefault(task_id, asyncio.Event()).wait())
         await asyncio.wait((begun, work), return_when=asyncio.FIRST_COMPLETED)
         begun.cancel()
         del self._begun[task_id]
 
-    async def begin(self, task_id: str, command: SubmitTask) -> None:
+    async def begin(self, task_id: e.TaskId, command: SubmitTask) -> None:
         """Run a new task, or one that continues a parked or failed one under a new id."""
         if command.again:
             self._jobs.hand_over(command.again, task_id)
@@ -88,21 +88,21 @@ class TaskRunner:
             await self._outcomes.corrected(command.text)
         await self._run(in_task(task_id), self._new(task_id, command))
 
-    async def improve(self, task_id: str, command: Improve) -> None:
+    async def improve(self, task_id: e.TaskId, command: Improve) -> None:
         """Build a proposal; the task ends with its verdict, and no model is asked for anything but the tool."""
         await self._run(in_task(task_id), self._improve(task_id, command))
 
-    async def _improve(self, task_id: str, command: Improve) -> TaskEnd:
+    async def _improve(self, task_id: e.TaskId, command: Improve) -> TaskEnd:
         await self._submitted(e.TaskSubmitted(task_id=task_id, text=command.text, improves=command.proposal))
         return await self._builds.improve(command.order)
 
-    async def resume(self, task_id: str) -> None:
+    async def resume(self, task_id: e.TaskId) -> None:
         """Continue a task that has not ended; its earlier steps count, but no other task's."""
         with working_on(in_task(task_id)):
             step = max((envelope.step for envelope in self._task.events()), default=0)
         await self._run(in_task(task_id, step=step), self._continue())
 
-    async def _new(self, task_id: str, command: SubmitTask) -> TaskEnd:
+    async def _new(self, task_id: e.TaskId, command: SubmitTask) -> TaskEnd:
         await self._submitted(
             e.TaskSubmitted(
                 task_id=task_id,
@@ -126,7 +126,7 @@ class TaskRunner:
             if begun := self._begun.get(event.task_id):
                 begun.set()
 
-    async def _tell_estimate(self, task_id: str, text: str) -> None:
+    async def _tell_estimate(self, task_id: e.TaskId, text: str) -> None:
         """Record what the task is likely to cost and take, if enough similar tasks are found in time."""
         if self._estimate is None:
             return
@@ -234,7 +234,7 @@ class TaskRunner:
             if end.outcome not in ("parked", "budget"):  # those continue later
                 await self._clean_up(origin.task_id, end)
 
-    async def _end_of(self, task_id: str, work: Coroutine[None, None, TaskEnd]) -> TaskEnd:
+    async def _end_of(self, task_id: e.TaskId, work: Coroutine[None, None, TaskEnd]) -> TaskEnd:
         """Return how a task's work ends; an error is an end, too. Raises StoreError, CancelledError."""
         try:
             return await work
@@ -260,7 +260,7 @@ class TaskRunner:
             await self._bus.emit(notice)
             return TaskEnd("failed", notice.text, hint=notice.hint)
 
-    async def _clean_up(self, task_id: str, end: TaskEnd) -> None:
+    async def _clean_up(self, task_id: e.TaskId, end: TaskEnd) -> None:
         """Take back the tools that were approved for this task alone, and learn from the task."""
         if self._shelf.give_back(keep=self._jobs.reserved()):
             await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))

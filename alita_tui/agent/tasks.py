@@ -49,7 +49,7 @@ class TaskEnd(Value, frozen=True):
         reason = error.message if wait is None else f"{error.message} It answers again in {wait:.0f} s."
         return cls(outcome, reason, hint=error.hint, retry_in=wait)
 
-    def finished(self, task_id: str) -> e.TaskFinished:
+    def finished(self, task_id: e.TaskId) -> e.TaskFinished:
         """Return the event that records this end."""
         return e.TaskFinished(
             task_id=task_id,
@@ -72,7 +72,7 @@ class CurrentTask:
         self._projection = projection
 
     @property
-    def id(self) -> str:
+    def id(self) -> e.TaskId:
         """Empty outside of a task."""
         return origin.current().task_id
 
@@ -113,27 +113,27 @@ class CurrentTask:
     @property
     def improves(self) -> str:
         """The proposal that the task builds; empty for a task of a person."""
-        task_id = self.latest.task_id if self.latest else ""
+        task_id = self.latest.task_id if self.latest else e.NO_TASK
         for envelope in self._bus.history.newest(e.TaskSubmitted):
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
                 return envelope.event.improves
         return ""
 
-    def text_of(self, task_id: str) -> str:
+    def text_of(self, task_id: e.TaskId) -> str:
         """Return a task in the person's own words; empty for an unknown task."""
         for envelope in self._bus.history.newest(e.TaskSubmitted):  # mostly one of the last
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
                 return envelope.event.text
         return ""
 
-    def again(self, task_id: str, *, retried: bool = False) -> SubmitTask:
+    def again(self, task_id: e.TaskId, *, retried: bool = False) -> SubmitTask:
         """Return the command that resumes an earlier task."""
         files = next((task.files for task in self._projection.state.tasks if task.task_id == task_id), ())
         return SubmitTask(text=self.text_of(task_id), files=files, again=task_id, retried=retried)
 
     def events(self) -> list[Envelope]:
         """Return the present agent's events since the task was submitted, the newest first."""
-        task_id, agent_id = self.latest.task_id if self.latest else "", origin.delegate()
+        task_id, agent_id = self.latest.task_id if self.latest else e.NO_TASK, origin.delegate()
         events = []
         for envelope in reversed(self._bus.history):
             if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
@@ -153,9 +153,9 @@ class CurrentTask:
                 break
         return earlier[::-1]
 
-    def chain(self) -> list[str]:
+    def chain(self) -> list[e.TaskId]:
         """Return the id of the task, of the one that it continues, and so on."""
-        return chain_of(self.latest.task_id if self.latest else "", self._projection.state)
+        return chain_of(self.latest.task_id if self.latest else e.NO_TASK, self._projection.state)
 
     def builds(self) -> tuple[BuildState, ...]:
         """Return the builds of the task and of the parked tasks that it continues."""
@@ -172,7 +172,7 @@ class CurrentTask:
             if _begins(envelope, chain[-1]):
                 return  # earlier events are of other tasks, and may be many
 
-    def plan(self, task_id: str) -> e.PlanProposed | None:
+    def plan(self, task_id: e.TaskId) -> e.PlanProposed | None:
         """Return a task's newest plan."""
         for envelope in self._bus.history.newest(e.PlanProposed, e.TaskSubmitted):
             if isinstance(envelope.event, e.PlanProposed) and envelope.event.task_id == task_id:
@@ -181,33 +181,33 @@ class CurrentTask:
                 break
         return None
 
-    def recipe(self, task_id: str) -> str:
+    def recipe(self, task_id: e.TaskId) -> str:
         """Return the item id of the recipe that a task's plan follows; empty for none."""
         plan = self.plan(task_id)
         return plan.recipe if plan else ""
 
 
-def _begins(envelope: Envelope, task_id: str) -> bool:
+def _begins(envelope: Envelope, task_id: e.TaskId) -> bool:
     """Return whether a task begins here."""
     return isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id
 
 
-def chain_of(task_id: str, state: SessionState) -> list[str]:
+def chain_of(task_id: e.TaskId, state: SessionState) -> list[e.TaskId]:
     """Return the id of a task, of the one that it continues, and so on."""
     continues = {task.task_id: task.again for task in state.tasks}
-    chain: list[str] = []
+    chain: list[e.TaskId] = []
     while task_id and task_id not in chain:
         chain.append(task_id)
-        task_id = continues.get(task_id, "")
+        task_id = continues.get(task_id, e.NO_TASK)
     return chain
 
 
-def successors(tasks: Iterable[TaskState]) -> dict[str, str]:
+def successors(tasks: Iterable[TaskState]) -> dict[e.TaskId, e.TaskId]:
     """Return, for each task that a later task continues, the id of the later one."""
     return {task.again: task.task_id for task in tasks if task.again}
 
 
-def latest_successor(task_id: str, continued_by: dict[str, str]) -> str:
+def latest_successor(task_id: e.TaskId, continued_by: dict[e.TaskId, e.TaskId]) -> e.TaskId:
     """Return the id of the last task in a chain of tasks that continue one another."""
     while task_id in continued_by:
         task_id = continued_by[task_id]
@@ -224,7 +224,7 @@ def why_not_again(task: TaskState | None) -> str:
     return f"Nothing is tried again: the last task {state}."
 
 
-def why_not_retried(task_id: str, state: SessionState) -> str:
+def why_not_retried(task_id: e.TaskId, state: SessionState) -> str:
     """Return why one of a session's tasks cannot be tried again; empty when it can."""
     continued = task_id in successors(state.tasks) or any(queued.again == task_id for queued in state.queue)
     if continued:

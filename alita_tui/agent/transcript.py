@@ -26,14 +26,14 @@ _FOR_ALL = (e.ToolDemoted, e.ToolSuspended, e.FeedbackGiven, e.MemoryForgotten)
 class _Thread:
     """The turns of one task and of those that continue it, or of an agent that a part of it was handed to."""
 
-    def __init__(self, files: dict[str, Artefact], began: int, agent_id: str = "") -> None:
+    def __init__(self, files: dict[str, Artefact], began: int, agent_id: e.AgentId = e.NO_AGENT) -> None:
         """`files` are those of the session by handle; `began` is the event with which it begins."""
         self.conversation = Conversation(files, agent_id)
         self.agent_id = agent_id
         self.summary: e.ContextSummarised | None = None
         self.began = began
-        self.chain: set[str] = set()
-        self.agents: list[str] = []
+        self.chain: set[e.TaskId] = set()
+        self.agents: list[e.AgentId] = []
         """The agents that were handed parts of the task."""
         self.before = Before()
         """The earlier tasks of the session."""
@@ -53,8 +53,8 @@ class Transcript:
         self._switches: dict[str, bool] = {}
         self._threads: list[_Thread] = []
         """Threads of tasks that have not ended, and of those that ended last; the oldest first."""
-        self._of_task: dict[str, _Thread] = {}
-        self._of_agent: dict[str, _Thread] = {}
+        self._of_task: dict[e.TaskId, _Thread] = {}
+        self._of_agent: dict[e.AgentId, _Thread] = {}
         """Threads of agents that were handed a part of a task."""
         self._newest: tuple[_Thread, ...] = ()
         """Thread of the task that was submitted last, if any."""
@@ -98,7 +98,7 @@ class Transcript:
                 case _:
                     pass
 
-    def _begin(self, task_id: str, again: str, seq: int) -> None:
+    def _begin(self, task_id: e.TaskId, again: e.TaskId, seq: int) -> None:
         """Begin a task, or continue its thread: a resumed task is shown from where it first began."""
         if self._only and task_id not in self._only:
             self._newest = ()
@@ -128,7 +128,7 @@ class Transcript:
             for agent_id in thread.agents:
                 self._of_agent.pop(agent_id, None)
 
-    def _recorded(self, task_id: str, *, upto: int) -> Transcript | None:
+    def _recorded(self, task_id: e.TaskId, *, upto: int) -> Transcript | None:
         """Return a task, those that it continues or that continue it, and its agents, after the first `upto` events.
 
         They are derived from the record once more. None if it has no such task.
@@ -140,7 +140,7 @@ class Transcript:
         }
         if task_id not in submitted:
             return None
-        first: dict[str, str] = {}
+        first: dict[e.TaskId, e.TaskId] = {}
         for submitted_id, (
             again,
             _,
@@ -164,12 +164,12 @@ class Transcript:
         if envelope.delegate:
             agent = self._of_agent.get(envelope.delegate)
             return (agent,) if agent is not None else ()
-        own = self._of_task.get(envelope.task_id or getattr(event, "task_id", ""))
+        own = self._of_task.get(envelope.task_id or getattr(event, "task_id", e.NO_TASK))
         if envelope.task_id and not isinstance(event, _FOR_ALL):
             return (own,) if own is not None else ()
         return [thread for thread in self._threads if not thread.ended or thread is own]
 
-    def observation(self, seq: int, agent_id: str = "") -> str:
+    def observation(self, seq: int, agent_id: e.AgentId = e.NO_AGENT) -> str:
         """Return the observation that an event of any task gave; empty if none.
 
         A delegated agent sees only its own.
@@ -195,11 +195,11 @@ class Transcript:
                 if (envelope.seq or 0) <= seq
             )
             submitted = next(earlier, None)
-            task_id = submitted.task_id if isinstance(submitted, e.TaskSubmitted) else ""
+            task_id = submitted.task_id if isinstance(submitted, e.TaskSubmitted) else e.NO_TASK
         if not task_id or task_id in self._of_task or (before := self._recorded(task_id, upto=seq)) is None:
             return ""
-        by_id = before._of_agent if envelope.delegate else before._of_task
-        thread = by_id.get(envelope.delegate or task_id)
+        agent_id = envelope.delegate
+        thread = before._of_agent.get(agent_id) if agent_id else before._of_task.get(task_id)
         return thread.conversation.observation(seq) if thread else ""
 
     @property
@@ -207,7 +207,7 @@ class Transcript:
         """The blocks of the context that are off."""
         return off(self._defaults, self._switches)
 
-    def shown(self, task_id: str = "", agent_id: str = "") -> tuple[Entry, ...]:
+    def shown(self, task_id: e.TaskId = e.NO_TASK, agent_id: e.AgentId = e.NO_AGENT) -> tuple[Entry, ...]:
         """Return a task's turns (default: the newest's) after the summary of earlier tasks; no blocks that are off.
 
         For a delegated agent, only its own turns. Empty for a task that ended long ago.

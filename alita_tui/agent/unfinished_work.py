@@ -20,7 +20,7 @@ from alita_tui.state.session import SessionState, TaskState
 
 _LEARNED_AGAIN = 16
 """How many of the tasks that ended last are learned from again: as many as may run side by side."""
-Start = Callable[[str, Coroutine[None, None, None]], None]
+Start = Callable[[e.TaskId, Coroutine[None, None, None]], None]
 """Called with a task's id and its work."""
 
 
@@ -70,7 +70,7 @@ class UnfinishedWork:
         return e.WorkHeld(tasks=tasks, queued=0 if state.paused else len(state.queue))
 
     @staticmethod
-    def _running(state: SessionState) -> tuple[str, ...]:
+    def _running(state: SessionState) -> tuple[e.TaskId, ...]:
         """Return the tasks that had not ended."""
         newest = state.task
         if newest is None or state.running:
@@ -97,7 +97,7 @@ class UnfinishedWork:
             return  # the person is not asked twice, and without a console there is no person to ask
         self._start(task.task_id, self._runner.resume(task.task_id))
 
-    def _resume_put_off(self, continuing: Collection[str]) -> None:
+    def _resume_put_off(self, continuing: Collection[e.TaskId]) -> None:
         """Resume builds that were put off, and queue parked tasks that no longer wait for anything.
 
         `continuing` are the tasks that continue by themselves.
@@ -109,7 +109,7 @@ class UnfinishedWork:
             if task.outcome == "parked" and task.task_id not in (*continued, *waiting, *continuing):
                 self._queue.add(self._task.again(task.task_id))
 
-    def _ended_last(self, newest: TaskState) -> list[str]:
+    def _ended_last(self, newest: TaskState) -> list[e.TaskId]:
         """Return the tasks that a kill may have kept from being learned from, the newest first.
 
         A task is learned from after its end, while others still run, so not only the last one may be missing.
@@ -125,7 +125,7 @@ class UnfinishedWork:
                     pass
         return ended
 
-    async def _remember(self, task_ids: Sequence[str]) -> None:
+    async def _remember(self, task_ids: Sequence[e.TaskId]) -> None:
         """Learn from tasks, the last one first; stored items stay as they are."""
         for task_id in reversed(task_ids):
             with working_on(in_task(task_id)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 from typing import Literal
 
@@ -143,7 +143,7 @@ class Verifier:
         task_part, answer_part = fenced("task", task), fenced("answer", answer)
         return f"The task:\n{task_part}\n\nThe answer:\n{answer_part}\n\nThe evidence:\n{evidence}"
 
-    def _requests(self, chain: list[str]) -> Iterator[str]:
+    def _requests(self, chain: Collection[e.TaskId]) -> Iterator[str]:
         """Yield what the person asked for and added, the newest first."""
         for envelope in self._bus.history.newest(e.TaskSubmitted, e.Steered, e.QuestionAnswered):
             if envelope.task_id in chain and not envelope.delegate:
@@ -155,7 +155,7 @@ class Verifier:
                     case _:
                         pass
 
-    def _evidence(self, chain: list[str]) -> Iterator[tuple[str, str]]:
+    def _evidence(self, chain: Collection[e.TaskId]) -> Iterator[tuple[str, str]]:
         """Yield what tools, pages and files gave in the task, of whichever agent, the newest first."""
         called = {
             envelope.event.call_id: envelope.event.name

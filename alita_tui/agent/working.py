@@ -177,7 +177,7 @@ class WorkingContext:
         return summary
 
 
-def _current_agent() -> tuple[str, str]:
+def _current_agent() -> tuple[e.TaskId, e.AgentId]:
     return origin.current().task_id, origin.delegate()
 
 

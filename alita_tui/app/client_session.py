@@ -148,7 +148,7 @@ class ClientSession:
         finally:
             self._tells.pop(call_id, None)
             if not self._tells:
-                self.bus.forget_spans("")
+                self.bus.forget_spans(e.NO_TASK)
         returned, files = self._end_of_call(call_id, before)
         if returned is None:
             hint = "Try other arguments; the owner of this library can have it repaired."

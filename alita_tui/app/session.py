@@ -386,7 +386,7 @@ class LiveSession:
             hint = "`alita tools list` says why; `alita tools approve` shows one and approves it anew."
             await self.bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
 
-    def _learn(self, task_id: str, proposed: tuple[ProposedFact, ...] = ()) -> tuple[MemoryItem, ...]:
+    def _learn(self, task_id: e.TaskId, proposed: tuple[ProposedFact, ...] = ()) -> tuple[MemoryItem, ...]:
         from alita_tui.memory.lessons import lessons
 
         return lessons(self.bus.history, task_id, proposed)

@@ -19,10 +19,12 @@ from alita_tui.app.identity import new_id, now
 from alita_tui.app.recordings import path_of, recording
 from alita_tui.events import (
     AgentEnded,
+    AgentId,
     SessionClosed,
     SessionOpened,
     SessionResumed,
     TaskCancelled,
+    TaskId,
     TaskSubmitted,
     Value,
 )
@@ -139,7 +141,9 @@ def _cancelled(history: Iterable[Envelope]) -> Iterator[TaskEntry]:
             )  # fmt: skip
 
 
-def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) -> Iterator[AgentEntry]:
+def _agents(
+    state: SessionState, task_id: TaskId, ended: Mapping[AgentId, AgentEnded]
+) -> Iterator[AgentEntry]:
     from alita_tui.view.agents import tree
 
     for depth, agent in tree(state, task_id):
@@ -162,8 +166,8 @@ def _agents(state: SessionState, task_id: str, ended: Mapping[str, AgentEnded]) 
 
 def _listed(
     state: SessionState,
-    ended: Mapping[str, AgentEnded],
-    queue_ids: Mapping[str, str],
+    ended: Mapping[AgentId, AgentEnded],
+    queue_ids: Mapping[TaskId, str],
     cancelled: tuple[TaskEntry, ...],
 ) -> Tasks:
     from alita_tui.state.lanes import phase_of

@@ -26,6 +26,7 @@ from alita_tui.app.tasks import (
 )
 from alita_tui.cli.given_files import check_file
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.events import TaskId
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import counted, one_line, reveal
@@ -179,7 +180,7 @@ def retry(context: typer.Context, task: Task, session: Session = None, json: Jso
             f"{one_line(entry.text, 60)} was cancelled before it began.",
             hint='Add it again: alita tasks add "TASK"',
         )
-    _change(app, session, Retry(task_id=entry.id), json=json)
+    _change(app, session, Retry(task_id=TaskId(entry.id)), json=json)
 
 
 @commands.command()

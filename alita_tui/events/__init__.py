@@ -14,12 +14,16 @@ from alita_tui.events.agent import (
 )
 from alita_tui.events.artefact import Artefact, ArtefactAdded, ArtefactOrigin
 from alita_tui.events.base import (
+    NO_AGENT,
+    NO_TASK,
+    AgentId,
     BuildDigest,
     BuildId,
     CallId,
     DraftDigest,
     Fact,
     Json,
+    TaskId,
     ToolName,
     Transient,
     Value,
@@ -172,6 +176,7 @@ from alita_tui.events.track import (
     FeedbackGiven,
     Grade,
     Rating,
+    RatingTarget,
     Reliability,
     RunOutcome,
     Showing,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.events.base import Fact, Value
+from alita_tui.events.base import AgentId, Fact, TaskId, Value
 
 AgentOutcome = Literal[
     "reported",
@@ -32,7 +32,7 @@ class AgentInput(Value, frozen=True):
 class AgentStarted(Fact, frozen=True):
     """An agent was handed a part of the task; its share of the budget is set aside. It may wait for its turn first."""
 
-    agent_id: str
+    agent_id: AgentId
     action_id: str
     """The delegating agent's action; the envelope names that agent."""
     role: str
@@ -56,7 +56,7 @@ class AgentStarted(Fact, frozen=True):
 class AgentEnded(Fact, frozen=True):
     """An agent reported its result, or ended without one for the `reason`."""
 
-    agent_id: str
+    agent_id: AgentId
     action_id: str
     outcome: AgentOutcome
     result: str = ""
@@ -79,7 +79,7 @@ class AgentEnded(Fact, frozen=True):
 class DirectorChosen(Fact, frozen=True):
     """The decision whether one agent does the task or several do, with the likely cost of both."""
 
-    task_id: str
+    task_id: TaskId
     directs: bool
     because: Literal["plan", "person", "setting", "single"]
     """`single`: the plan has no two independent parts."""

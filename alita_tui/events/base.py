@@ -11,6 +11,12 @@ import msgspec
 Json = Any
 """A JSON value. It is validated where it enters, not by the type checker."""
 
+TaskId = NewType("TaskId", str)
+NO_TASK = TaskId("")
+"""In place of a task: it belongs to the session as a whole, or the command leaves the choice to the engine."""
+AgentId = NewType("AgentId", str)
+NO_AGENT = AgentId("")
+"""In place of an agent: it is outside of a task, or it is about the agent that leads the task."""
 BuildId = NewType("BuildId", str)
 CallId = NewType("CallId", str)
 ToolName = NewType("ToolName", str)

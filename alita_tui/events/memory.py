@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events.base import Fact, Json, ToolName, Value
+from alita_tui.events.base import Fact, Json, TaskId, ToolName, Value
 
 MemoryKind = Literal["episodic", "semantic", "procedural"]
 
@@ -56,7 +56,7 @@ class MemoryItem(Value, frozen=True):
 class MemoryRecalled(Fact, frozen=True):
     """Items from earlier tasks were recalled for this one."""
 
-    task_id: str
+    task_id: TaskId
     items: tuple[MemoryItem, ...] = ()
 
 

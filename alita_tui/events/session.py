@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.events.base import Fact, Transient, Value
+from alita_tui.events.base import Fact, TaskId, Transient, Value
 
 
 class Enforcement(Value, frozen=True):
@@ -118,7 +118,7 @@ class SavingStalled(Transient, frozen=True):
 class WorkHeld(Transient, frozen=True):
     """Unfinished work waits until the person continues it. Without tasks and queue: nothing waits any more."""
 
-    tasks: tuple[str, ...] = ()
+    tasks: tuple[TaskId, ...] = ()
     """Ids of the tasks that would continue."""
     queued: int = 0
     """Tasks in the queue that would begin."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from alita_tui.events.base import Fact, Json, Value
+from alita_tui.events.base import NO_TASK, Fact, Json, TaskId, Value
 
 
 class TaskQueued(Fact, frozen=True):
@@ -16,7 +16,7 @@ class TaskQueued(Fact, frozen=True):
     text: str
     files: tuple[str, ...] = ()
     """Handles of the artefacts that were given with it."""
-    again: str = ""
+    again: TaskId = NO_TASK
     """The earlier task that is tried again; empty for a new one."""
 
 
@@ -54,9 +54,9 @@ class QueueSwitched(Fact, frozen=True):
 class TaskSubmitted(Fact, frozen=True):
     """A task began."""
 
-    task_id: str
+    task_id: TaskId
     text: str
-    again: str = ""
+    again: TaskId = NO_TASK
     """The task that this one continues, because its build was decided or it is `retried`; empty for none."""
     retried: bool = False
     """The person asked to try it again."""
@@ -71,7 +71,7 @@ class TaskSubmitted(Fact, frozen=True):
 class TaskEstimated(Fact, frozen=True):
     """The task's likely cost and duration, from similar tasks: low, middle and high, with eight of ten in between."""
 
-    task_id: str
+    task_id: TaskId
     tasks: int
     """Number of tasks that it is based on."""
     alike: bool = True
@@ -91,7 +91,7 @@ StepStatus = Literal["open", "doing", "done", "failed", "dropped"]
 class PlanProposed(Fact, frozen=True):
     """A new plan or the progress of the present one, by the agent; or a change of the plan by the person."""
 
-    task_id: str
+    task_id: TaskId
     steps: tuple[str, ...]
     status: tuple[StepStatus, ...] = ()
     """The status of each step; empty in older files, where all are open."""
@@ -129,7 +129,7 @@ class PlanCandidate(Value, frozen=True):
 class PlansWeighed(Fact, frozen=True):
     """Several plans were compared, and one is followed."""
 
-    task_id: str
+    task_id: TaskId
     candidates: tuple[PlanCandidate, ...]
     chosen: Annotated[int, Meta(ge=0)]
     """Index of the plan that is followed."""
@@ -191,7 +191,7 @@ TaskOutcome = Literal[
 class TaskFinished(Fact, frozen=True):
     """The task ended, or is parked until a build is decided."""
 
-    task_id: str
+    task_id: TaskId
     outcome: TaskOutcome
     answer: str = ""
     reason: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.events.base import Fact, Value
+from alita_tui.events.base import Fact, TaskId, Value
 
 Grade = Literal["ran", "accepted", "failed", "misfit", "up", "down"]
 """`ran`: it returned, and nothing else is known. `accepted`: its task was answered with it. `misfit`: its result does
@@ -12,6 +12,8 @@ not fit its own output schema. `up`, `down`: the person's rating.
 """
 
 Rating = Literal["up", "down"]
+RatingTarget = tuple[TaskId, str, str]
+"""A rated thing as task, call and build; without call and build it is the answer."""
 
 
 class RunOutcome(Value, frozen=True):
@@ -92,7 +94,7 @@ class Reliability(Value, frozen=True):
 class FeedbackGiven(Fact, frozen=True):
     """The person rated an answer, one run of a tool, or a build."""
 
-    task_id: str
+    task_id: TaskId
     rating: Rating
     call_id: str = ""
     """The run; empty for the whole answer."""
@@ -108,8 +110,8 @@ class FeedbackGiven(Fact, frozen=True):
     """The rated build, which became a tool; empty for an answer or a run."""
 
     @property
-    def target(self) -> tuple[str, str, str]:
-        """Return the rated thing as task, call and build; without call and build it is the answer."""
+    def target(self) -> RatingTarget:
+        """Return the rated thing."""
         return self.task_id, self.call_id, self.build_id
 
     @property

@@ -9,6 +9,7 @@ from alita_tui.events import (
     BudgetSpent,
     Json,
     TaskFinished,
+    TaskId,
     TaskOutcome,
     TaskSubmitted,
     ToolCalled,
@@ -40,7 +41,7 @@ class Course(Value, frozen=True):
     """How a task went."""
 
     session_id: str
-    task_id: str
+    task_id: TaskId
     seq: int
     """Of the event that ended it."""
     task: str
@@ -67,7 +68,7 @@ class Course(Value, frozen=True):
         return tuple(name for name, previous in zip(names, ["", *names], strict=False) if name != previous)
 
 
-def course_of(envelopes: Sequence[Envelope], task_id: str) -> Course | None:
+def course_of(envelopes: Sequence[Envelope], task_id: TaskId) -> Course | None:
     """Return the course of one task; None for an unknown task or one that has not ended."""
     own_events = _events_of(envelopes, task_id)
     last_event = own_events[-1].event if own_events else None
@@ -113,7 +114,7 @@ def _names_of_files(envelopes: Sequence[Envelope], handles: tuple[str, ...]) -> 
     return frozenset((*handles, *names))
 
 
-def _events_of(envelopes: Sequence[Envelope], task_id: str) -> list[Envelope]:
+def _events_of(envelopes: Sequence[Envelope], task_id: TaskId) -> list[Envelope]:
     """Return the events of one task up to its last end.
 
     In schema 1 tasks ran one at a time: the events between two ends belong to the later one.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from alita_tui.events import MemoryItem, TaskOutcome
+from alita_tui.events import MemoryItem, TaskId, TaskOutcome
 from alita_tui.memory.course import Course, course_of
 from alita_tui.memory.facts import facts_of
 from alita_tui.memory.recipes import steps_of
@@ -28,7 +28,7 @@ _LED_NOWHERE: frozenset[TaskOutcome] = frozenset(("stuck", "step_limit", "failed
 
 
 def lessons(
-    envelopes: Sequence[Envelope], task_id: str, proposed: Sequence[ProposedFact] = ()
+    envelopes: Sequence[Envelope], task_id: TaskId, proposed: Sequence[ProposedFact] = ()
 ) -> tuple[MemoryItem, ...]:
     """Return all that a task teaches; of the facts `proposed` by a model only those that the record confirms."""
     course = course_of(envelopes, task_id)

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from alita_tui.events import (
     ActionChosen,
     AgentEnded,
+    AgentId,
     AgentStarted,
     ArtefactAdded,
     BudgetReserved,
     BudgetSpent,
     TaskFinished,
+    TaskId,
     ToolCalled,
     ToolFailed,
     ToolReturned,
@@ -34,14 +36,14 @@ class AgentLaws:
     """Follows the agents of one stream."""
 
     def __init__(self) -> None:
-        self.open: dict[str, int] = {}
+        self.open: dict[AgentId, int] = {}
         """Agent that has not ended -> the event with which it began."""
-        self._began: dict[str, AgentStarted] = {}
-        self._task: dict[str, str] = {}
-        self._parent: dict[str, str] = {}
-        self._files: dict[str, set[str]] = {}
+        self._began: dict[AgentId, AgentStarted] = {}
+        self._task: dict[AgentId, TaskId] = {}
+        self._parent: dict[AgentId, AgentId] = {}
+        self._files: dict[AgentId, set[str]] = {}
         """Agent -> handles that it may use."""
-        self._calls: dict[str, str] = {}
+        self._calls: dict[str, AgentId] = {}
         """Open call of an agent -> that agent."""
         self._shares = Shares()
 
@@ -109,7 +111,7 @@ class AgentLaws:
         self.open[name] = envelope.seq or 0
         self._shares.started(name, envelope.task_id, parent, Cap(usd=event.usd, tokens=event.tokens))
 
-    def _end(self, envelope: Envelope, name: str) -> Breaches:
+    def _end(self, envelope: Envelope, name: AgentId) -> Breaches:
         if self.open.pop(name, None) is None:
             yield "one end per agent", f"{name} is not at work"
             return

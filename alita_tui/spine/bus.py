@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 import msgspec
 
-from alita_tui.events import BARRIERS, ModelDelta, OutputChunk, SavingStalled, SessionEvent, Transient
+from alita_tui.events import BARRIERS, ModelDelta, OutputChunk, SavingStalled, SessionEvent, TaskId, Transient
 from alita_tui.spine import origin
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.spine.errors import StoreError
@@ -143,7 +143,7 @@ class Bus:
             return msgspec.structs.replace(opened, step=current.step)
         return opened
 
-    def forget_spans(self, task_id: str) -> None:
+    def forget_spans(self, task_id: TaskId) -> None:
         """Forget the spans of a task that has ended."""
         self._spans = {span: opened for span, opened in self._spans.items() if opened.task_id != task_id}
 

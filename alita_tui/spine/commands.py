@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alita_tui.events import BuildDigest, Rating, Value, Verdict
+from alita_tui.events import NO_AGENT, NO_TASK, AgentId, BuildDigest, Rating, TaskId, Value, Verdict
 from alita_tui.spine.ports.builds import BuildOrder
 
 
@@ -10,7 +10,7 @@ class SubmitTask(Value, frozen=True):
     """Begin a task, or queue it behind the running one."""
 
     text: str
-    again: str = ""
+    again: TaskId = NO_TASK
     """The parked or failed task that this one continues; empty for a new one."""
     retried: bool = False
     """The person asked to try it again."""
@@ -25,7 +25,7 @@ class SubmitTask(Value, frozen=True):
 class Retry(Value, frozen=True):
     """Try a task again, which failed or stopped at a limit."""
 
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     """Empty: the last one, if nothing else is done."""
 
 
@@ -61,9 +61,9 @@ class Steer(Value, frozen=True):
     """Add to a running task; read before its next step."""
 
     text: str
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     """Empty: the newest one that runs."""
-    agent_id: str = ""
+    agent_id: AgentId = NO_AGENT
     """The agent that it is for; empty: the lead."""
     every: bool = False
     """For the lead and for all agents that work for it."""
@@ -99,11 +99,11 @@ class PutOff(Value, frozen=True):
 class Interrupt(Value, frozen=True):
     """Stop a running task and keep its results so far."""
 
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     """Empty: the newest one that runs and was not stopped yet."""
     every: bool = False
     """Stop all that run."""
-    agent_id: str = ""
+    agent_id: AgentId = NO_AGENT
     """Stop only this agent, which works on a part of a task; the task continues without it."""
 
 

@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.events import SessionEvent, Transient, UnknownEvent, ready
+from alita_tui.events import NO_AGENT, NO_TASK, AgentId, SessionEvent, TaskId, Transient, UnknownEvent, ready
 from alita_tui.events.upgrades import upgrade_approval
 from alita_tui.spine.origin import LEAD
 
@@ -23,9 +23,9 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     session_id: str
     at: datetime
     """UTC, from the engine's clock."""
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     """The task that this belongs to; empty for what belongs to the session, and in schema 1."""
-    agent_id: str = ""
+    agent_id: AgentId = NO_AGENT
     """The agent of the task; empty outside of a task, and in schema 1."""
     step: int = 0
     """ReAct step of the agent; 0 outside of one."""
@@ -43,11 +43,11 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
         return not isinstance(self.event, Transient)
 
     @property
-    def delegate(self) -> str:
+    def delegate(self) -> AgentId:
         """The agent that a part of the task was handed to; empty for the lead, for the session, and in schema 1."""
-        return "" if self.agent_id == LEAD else self.agent_id
+        return NO_AGENT if self.agent_id == LEAD else self.agent_id
 
-    def belongs_to(self, task_id: str) -> bool:
+    def belongs_to(self, task_id: TaskId) -> bool:
         """Return whether this is an event of a task. In schema 1, what follows a task belongs to it."""
         return self.task_id == task_id or self.schema_version == 1
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from alita_tui.events import (
+    NO_TASK,
     ApprovalRequested,
     ApprovalResolved,
     ArtefactAdded,
@@ -32,6 +33,7 @@ from alita_tui.events import (
     TaskCancelled,
     TaskEdited,
     TaskFinished,
+    TaskId,
     TaskMoved,
     TaskQueued,
     TaskSubmitted,
@@ -110,12 +112,12 @@ class _Court:
         """Calls whose further page messages were counted, so none may follow."""
         self._requests_counted: set[str] = set()
         """Calls whose further requests were counted, so none may follow."""
-        self._task = ""
-        self._tasks: set[str] = set()
-        self._task_of_call: dict[str, str] = {}
-        self._asked_by: dict[str, str] = {}
+        self._task = NO_TASK
+        self._tasks: set[TaskId] = set()
+        self._task_of_call: dict[str, TaskId] = {}
+        self._asked_by: dict[str, TaskId] = {}
         """Build -> its task; a task that continues a parked one takes over its builds."""
-        self._lent_to: dict[str, str] = {}
+        self._lent_to: dict[str, TaskId] = {}
         """Digest -> the task that it was approved for alone, which has not ended."""
         self._paid: set[str] = set()
         self._weighed: dict[str, int] = {}
@@ -298,7 +300,7 @@ class _Court:
                 elif event.lasting == "library":
                     self._runnable.add(card.digest)
                 else:
-                    self._lent_to[card.digest] = self._asked_by.get(build_id, "")
+                    self._lent_to[card.digest] = self._asked_by.get(build_id, NO_TASK)
 
     def _alias(self, seq: int, event: ToolAliased) -> None:
         name, target = event.name, event.target
@@ -315,7 +317,7 @@ class _Court:
         self,
         seq: int,
         event: ToolCalled | BrokerAnswered | PageLogged | ToolReturned | ToolFailed,
-        task_id: str,
+        task_id: TaskId,
     ) -> None:
         call_id = event.call_id
         if isinstance(event, ToolCalled):

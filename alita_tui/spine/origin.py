@@ -11,16 +11,18 @@ from contextvars import ContextVar
 
 import msgspec
 
-LEAD = "lead"
+from alita_tui.events import NO_AGENT, NO_TASK, AgentId, TaskId
+
+LEAD = AgentId("lead")
 """Id of the agent that leads a task."""
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The part of an envelope that says where its event comes from."""
 
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     """Empty for what belongs to the session as a whole."""
-    agent_id: str = ""
+    agent_id: AgentId = NO_AGENT
     """`lead`, or the agent that was handed a part of the task; empty outside of a task."""
     step: int = 0
     """ReAct step of the agent; 0 outside of one."""
@@ -45,10 +47,10 @@ def current() -> Origin:
     return _current.get()
 
 
-def delegate() -> str:
+def delegate() -> AgentId:
     """Return the id of the agent that works here on a part of a task; empty for the lead, and outside of a task."""
     agent_id = _current.get().agent_id
-    return "" if agent_id == LEAD else agent_id
+    return NO_AGENT if agent_id == LEAD else agent_id
 
 
 @contextmanager
@@ -66,6 +68,6 @@ def begin_step() -> None:
     _current.set(msgspec.structs.replace(_current.get(), step=_current.get().step + 1))
 
 
-def in_task(task_id: str, *, agent_id: str = LEAD, step: int = 0) -> Origin:
+def in_task(task_id: TaskId, *, agent_id: AgentId = LEAD, step: int = 0) -> Origin:
     """Return the origin of what happens in a task."""
     return Origin(task_id=task_id, agent_id=agent_id, step=step, span=task_id)

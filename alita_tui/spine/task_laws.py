@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from alita_tui.events import (
+    NO_TASK,
     ActionChosen,
+    AgentId,
     QuestionAnswered,
     QuestionAsked,
     TaskFinished,
+    TaskId,
     TaskSubmitted,
     ToolCalled,
 )
@@ -26,12 +29,12 @@ class TaskLaws:
     """Follows the tasks of one stream."""
 
     def __init__(self) -> None:
-        self._ended: set[str] = set()
-        self._steps: dict[tuple[str, str], int] = {}
+        self._ended: set[TaskId] = set()
+        self._steps: dict[tuple[TaskId, AgentId], int] = {}
         """Task and agent -> its newest step."""
-        self._open_questions: dict[str, str] = {}
+        self._open_questions: dict[str, TaskId] = {}
         """Open question -> its task."""
-        self._continued: dict[str, str] = {}
+        self._continued: dict[TaskId, TaskId] = {}
         """Task -> the task that continues it."""
 
     def apply(self, envelope: Envelope) -> Iterator[tuple[str, str]]:
@@ -58,13 +61,13 @@ class TaskLaws:
             case QuestionAsked(question_id=question_id) if task_id:
                 self._open_questions[question_id] = task_id
             case QuestionAnswered(question_id=question_id) if task_id:
-                asker = self._open_questions.pop(question_id, "")
+                asker = self._open_questions.pop(question_id, NO_TASK)
                 if asker not in (task_id, *self._predecessors(task_id)):
                     yield "answer what was asked", f"task {task_id} has no open question {question_id}"
             case _:
                 pass
 
-    def _predecessors(self, task_id: str) -> Iterator[str]:
+    def _predecessors(self, task_id: TaskId) -> Iterator[TaskId]:
         """Yield the tasks that a task continues."""
         continues = {later: earlier for earlier, later in self._continued.items()}
         while task_id in continues:

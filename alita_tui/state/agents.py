@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class AgentState(msgspec.Struct, frozen=True, gc=False):
     """One agent and its state."""
 
-    agent_id: str
-    task_id: str
-    parent: str
+    agent_id: e.AgentId
+    task_id: e.TaskId
+    parent: e.AgentId
     """The agent that delegated to it; empty for the lead."""
     role: str
     goal: str
@@ -116,7 +116,7 @@ def paid(agents: Agents, envelope: Envelope) -> Agents:
             return agents
 
 
-def of(agents: Agents, agent_id: str) -> AgentState | None:
+def of(agents: Agents, agent_id: e.AgentId) -> AgentState | None:
     """Return an agent by its id."""
     return (
         next((agent for agent in reversed(agents) if agent.agent_id == agent_id), None) if agent_id else None
@@ -144,7 +144,7 @@ def turned_back(state: SessionState, agent: AgentState, lead: SessionState) -> S
     )
 
 
-def _change(agents: Agents, agent_id: str, **changes: object) -> Agents:
+def _change(agents: Agents, agent_id: e.AgentId, **changes: object) -> Agents:
     return agents.change_newest(
         lambda agent: agent.agent_id == agent_id,
         lambda agent: replace(agent, **changes),

@@ -9,6 +9,9 @@ import msgspec
 from msgspec.structs import asdict
 
 from alita_tui.events import (
+    NO_AGENT,
+    NO_TASK,
+    AgentId,
     BuildDigest,
     BuildDrafted,
     BuildId,
@@ -22,6 +25,7 @@ from alita_tui.events import (
     NearMiss,
     RunReport,
     Source,
+    TaskId,
     ToolDraft,
     Twin,
     Verdict,
@@ -116,7 +120,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     version: int
     goal: str
     step: int
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     task: str = ""
     parent: ToolDraft | None = None
     examples: tuple[Json, ...] = ()
@@ -176,7 +180,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
 class AgentsBuild(BuildState, frozen=True, gc=False):
     """A build that a delegated agent asked for. It is a class of its own so that older fingerprints stay valid."""
 
-    agent_id: str = ""
+    agent_id: AgentId = NO_AGENT
 
 
 def asked_by(build: BuildState, envelope: Envelope) -> BuildState:

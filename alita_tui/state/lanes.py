@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.events import CallId, StepStatus
+from alita_tui.events import NO_TASK, CallId, StepStatus, TaskId
 from alita_tui.state.spend import Share
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Lane(msgspec.Struct, frozen=True, gc=False):
     """The fields of the state that belong to one task."""
 
-    task_id: str
+    task_id: TaskId
     phase: Phase = "thinking"
     step: int = 0
     plan: tuple[str, ...] = ()
@@ -33,15 +33,15 @@ class Lane(msgspec.Struct, frozen=True, gc=False):
     by_step: tuple[Share, ...] = ()
 
 
-def owner(state: SessionState, envelope: Envelope) -> str:
+def owner(state: SessionState, envelope: Envelope) -> TaskId:
     """Return the lane that an event belongs to; empty for the task that the state describes, or for no task."""
     task_id = envelope.task_id
     if not task_id or task_id == state.focus:
-        return ""
-    return task_id if any(lane.task_id == task_id for lane in state.lanes) else ""
+        return NO_TASK
+    return task_id if any(lane.task_id == task_id for lane in state.lanes) else NO_TASK
 
 
-def turned(state: SessionState, task_id: str) -> SessionState:
+def turned(state: SessionState, task_id: TaskId) -> SessionState:
     """Return the state with the task of a lane in focus; the task that was in focus moves to a lane."""
     lane = next(lane for lane in state.lanes if lane.task_id == task_id)
     current = _lane(state)
@@ -61,7 +61,7 @@ def ended(state: SessionState) -> SessionState:
     return _focused_on(replace(state, lanes=state.lanes[:-1]), state.lanes[-1])
 
 
-def turned_back(state: SessionState, task_id: str) -> SessionState:
+def turned_back(state: SessionState, task_id: TaskId) -> SessionState:
     """Return the state with the previous task in focus again; the other one takes its lane, unless it has ended."""
     index = next((n for n, lane in enumerate(state.lanes) if lane.task_id == task_id), None)
     if index is None:
@@ -82,14 +82,14 @@ def runs(state: SessionState) -> bool:
     return False
 
 
-def running(state: SessionState) -> tuple[str, ...]:
+def running(state: SessionState) -> tuple[TaskId, ...]:
     """Return the ids of the tasks that run, in the order in which they began."""
     focused = {state.focus} if runs(state) else set()
     ids = focused | {lane.task_id for lane in state.lanes}
     return tuple(task.task_id for task in state.tasks if task.task_id in ids) if len(ids) > 1 else (*ids,)
 
 
-def phase_of(state: SessionState, task_id: str) -> Phase:
+def phase_of(state: SessionState, task_id: TaskId) -> Phase:
     """Return the phase of a running task."""
     return next((lane.phase for lane in state.lanes if lane.task_id == task_id), state.phase)
 

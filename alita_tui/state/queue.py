@@ -20,7 +20,7 @@ class QueuedTask(msgspec.Struct, frozen=True, gc=False):
     since: datetime
     files: tuple[str, ...] = ()
     """Handles of the artefacts that were given with it."""
-    again: str = ""
+    again: e.TaskId = e.NO_TASK
     """The earlier task that is tried again; empty for a new one."""
 
 

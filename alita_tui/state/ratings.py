@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from alita_tui.events import FeedbackGiven, Rating
+from alita_tui.events import FeedbackGiven, Rating, RatingTarget
 
-Ratings = tuple[tuple[tuple[str, str, str], Rating], ...]
-"""By task, call and build (`FeedbackGiven.target`); the newest last, each once."""
+Ratings = tuple[tuple[RatingTarget, Rating], ...]
+"""The newest last, each target once."""
 
 
 def after(ratings: Ratings, event: FeedbackGiven) -> Ratings:

@@ -37,7 +37,7 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
     if envelope.seq is None or envelope.seq <= state.seq:
         return state
     focus = state.focus
-    lane = lanes.owner(state, envelope) if state.lanes else ""
+    lane = lanes.owner(state, envelope) if state.lanes else e.NO_TASK
     if lane:
         state = lanes.turned(state, lane)
     agent = agents.of(state.agents, envelope.delegate)
@@ -281,7 +281,7 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
                 name=event.name,
                 version=event.version,
                 goal=event.goal,
-                task_id=envelope.task_id or (state.task.task_id if state.task else ""),
+                task_id=envelope.task_id or (state.task.task_id if state.task else e.NO_TASK),
                 task=event.task,
                 step=envelope.step,
                 parent=event.parent,

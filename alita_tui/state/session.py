@@ -8,12 +8,14 @@ from typing import Literal
 import msgspec
 
 from alita_tui.events import (
+    NO_TASK,
     Artefact,
     CallId,
     MemoryItem,
     RunReport,
     SandboxStatus,
     StepStatus,
+    TaskId,
     TaskOutcome,
     ToolCard,
 )
@@ -34,10 +36,10 @@ Phase = Literal["idle", "thinking", "acting", "building", "running", "waiting", 
 class TaskState(msgspec.Struct, frozen=True, gc=False):
     """A task and how it ended."""
 
-    task_id: str
+    task_id: TaskId
     text: str
     started: datetime
-    again: str = ""
+    again: TaskId = NO_TASK
     """The task that it continues; empty for a new one."""
     files: tuple[str, ...] = ()
     """Handles of the artefacts that were given with it."""
@@ -110,7 +112,7 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     """Open tool calls as (call id, tool name)."""
     servers: Servers = ()
     """MCP servers that were used, the one of the newest event last."""
-    focus: str = ""
+    focus: TaskId = NO_TASK
     """The task that phase, step, plan, question and calls belong to: the newest running one, or the last one."""
     taken_up: bool = False
     """Whether that task was parked and another process continues it."""
@@ -125,7 +127,7 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
         return self.tasks[-1] if self.tasks else None
 
     @property
-    def running(self) -> tuple[str, ...]:
+    def running(self) -> tuple[TaskId, ...]:
         """The ids of the tasks that have not ended, in the order in which they began."""
         return lanes.running(self)
 

@@ -123,7 +123,7 @@ def _report(event: e.AgentEnded) -> str:
     return "\n".join(filter(None, lines))
 
 
-def tree(state: SessionState, task_id: str) -> Iterator[tuple[int, AgentState]]:
+def tree(state: SessionState, task_id: e.TaskId) -> Iterator[tuple[int, AgentState]]:
     """Yield the agents of a task with their depth from 1 on, each after the agent that it works for."""
     mine = [agent for agent in state.agents if agent.task_id == task_id]
 
@@ -151,7 +151,7 @@ class AgentUsage(NamedTuple):
 
 def by_agent(state: SessionState) -> tuple[AgentUsage, ...]:
     """Return what each agent used, for the newest task with several agents."""
-    task_id = state.agents[-1].task_id if state.agents else ""
+    task_id = state.agents[-1].task_id if state.agents else e.NO_TASK
     return tuple(
         _usage_of(f"{'  ' * (depth - 1)}{agent.title}", (agent,)) for depth, agent in tree(state, task_id)
     )
@@ -184,8 +184,9 @@ def steer_from(state: SessionState, text: str, attach: tuple[str, ...] = ()) -> 
     if text.startswith("@") and remaining.strip():
         if name == "all" and any(agent.outcome is None for agent in state.agents):
             return Steer(text=remaining.strip(), attach=attach, every=True)
-        if any(agent.agent_id == name and agent.outcome is None for agent in state.agents):
-            return Steer(text=remaining.strip(), attach=attach, agent_id=name)
+        working = (agent.agent_id for agent in state.agents if agent.outcome is None)
+        if agent_id := next((agent_id for agent_id in working if agent_id == name), e.NO_AGENT):
+            return Steer(text=remaining.strip(), attach=attach, agent_id=agent_id)
     return Steer(text=text, attach=attach)
 
 

@@ -190,7 +190,7 @@ def _direct_cause(envelopes: Sequence[Envelope], index: int, view: SessionView) 
             return
 
 
-def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: str) -> Iterator[str]:
+def _rests_on(envelopes: Sequence[Envelope], index: int, task_id: e.TaskId) -> Iterator[str]:
     """Yield the evidence for an answer, in order: runs with versions and files, pages, the person's words."""
     submitted = _newest_where(
         envelopes, index, lambda earlier: isinstance(earlier, e.TaskSubmitted) and earlier.task_id == task_id
@@ -362,7 +362,7 @@ def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
 
 
 def _newest_of(
-    envelopes: Sequence[Envelope], index: int, kind: type | UnionType, task_id: str | None = None
+    envelopes: Sequence[Envelope], index: int, kind: type | UnionType, task_id: e.TaskId | None = None
 ) -> int | None:
     """Return the index of the newest event of a kind at or before `index`; of a task, by default the event's own."""
     task_ids = ("", envelopes[index].task_id if task_id is None else task_id)
@@ -379,7 +379,7 @@ def _newest_where(
     return next((position for position in range(index, -1, -1) if matches(envelopes[position].event)), None)
 
 
-def _lessons_of(envelopes: Sequence[Envelope], task_id: str) -> Iterator[str]:
+def _lessons_of(envelopes: Sequence[Envelope], task_id: e.TaskId) -> Iterator[str]:
     """Yield what was learned from a rated task; the rating changes its weight."""
     for envelope in envelopes:
         if isinstance(envelope.event, e.MemoryWritten) and envelope.task_id == task_id:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
+from alita_tui.events import NO_TASK, TaskId
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import SessionState
@@ -19,7 +20,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class LaneRow(TraceRow, frozen=True, gc=False):
     """A row that was added while several tasks ran."""
 
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     lane: str = ""
     """The letter of its task; letters repeat after 26 tasks."""
 
@@ -34,7 +35,7 @@ def mark_lane(
     return tuple(LaneRow(**asdict(row), task_id=envelope.task_id, lane=lane) for row in rows)
 
 
-def letter(state: SessionState, task_id: str) -> str:
+def letter(state: SessionState, task_id: TaskId) -> str:
     """Return the letter of a task; empty for an unknown task."""
     for index in range(len(state.tasks) - 1, -1, -1):
         if state.tasks[index].task_id == task_id:
@@ -50,7 +51,7 @@ def lane_of(row: TraceRow | None) -> str:
 class OneTask:
     """Filters the rows of one task, incrementally as the trace grows."""
 
-    def __init__(self, task_id: str) -> None:
+    def __init__(self, task_id: TaskId) -> None:
         self.task_id = task_id
         self._restart()
 
@@ -72,7 +73,7 @@ class OneTask:
         live = view.live if view.state.focus == self.task_id else view.live.lasting()
         return replace(view, trace=self._rows, live=live)
 
-    def _owner(self, row: TraceRow, task_ids: set[str]) -> str:
+    def _owner(self, row: TraceRow, task_ids: set[TaskId]) -> str:
         """Return the task of a row. An unmarked row belongs to the only running task, or to the last one."""
         if row.kind == "task" and row.span in task_ids:
             self._running.append(row.span)

@@ -11,7 +11,16 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events import LimitHit, MemoryItem, ProviderState, SandboxStatus, TaskOutcome, ToolCard
+from alita_tui.events import (
+    NO_TASK,
+    LimitHit,
+    MemoryItem,
+    ProviderState,
+    SandboxStatus,
+    TaskId,
+    TaskOutcome,
+    ToolCard,
+)
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
@@ -57,7 +66,7 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     meta: SafeText = SafeText("")
     """A short figure for the right edge: a duration, a score, a count."""
     tone: Tone = "normal"
-    task: str = ""
+    task: TaskId = NO_TASK
     """Id of its task; empty if the record has none."""
     key: str = ""
     """Id of the action, call or build whose rows make one card; empty for a row with its own card."""
@@ -75,10 +84,10 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
 class TaskView(msgspec.Struct, frozen=True, gc=False):
     """A task and how it ended."""
 
-    task_id: str
+    task_id: TaskId
     text: SafeText
     started: datetime
-    again: str = ""
+    again: TaskId = NO_TASK
     """Id of the task that it continues; empty for a new one."""
     outcome: TaskOutcome | None = None
     answer: SafeText = SafeText("")
@@ -203,7 +212,7 @@ class Live(msgspec.Struct, frozen=True, gc=False):
     work_total: float = 0.0
     unsaved: SafeText = SafeText("")
     """Why nothing can be saved now, and what to do about it."""
-    held: tuple[str, ...] = ()
+    held: tuple[TaskId, ...] = ()
     """Unfinished tasks that wait until the person continues them."""
     held_queue: int = 0
     """Number of queued tasks that wait for the same."""
@@ -281,7 +290,7 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
         return self.state.queue
 
     @property
-    def running(self) -> tuple[str, ...]:
+    def running(self) -> tuple[TaskId, ...]:
         """Ids of the tasks that run, or that wait for the person meanwhile, in the order in which they began."""
         return self.state.running
 

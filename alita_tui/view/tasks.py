@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from alita_tui.events import TaskId
 from alita_tui.state.lanes import phase_of
 from alita_tui.view.model import SessionView
 
 
-def waits_for_you(view: SessionView, task_id: str) -> bool:
+def waits_for_you(view: SessionView, task_id: TaskId) -> bool:
     """Return True if a task that runs waits for a verdict, an answer or more money."""
     return task_id in view.running and phase_of(view.state, task_id) in ("waiting", "asking")
 
 
-def choosable_tasks(view: SessionView) -> tuple[str, ...]:
+def choosable_tasks(view: SessionView) -> tuple[TaskId, ...]:
     """Return the tasks from which one can be chosen: the running ones, or else the newest; empty for a single one."""
     ids = (
         view.running

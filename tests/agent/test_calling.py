@@ -224,7 +224,7 @@ class Life:
 
     async def live(self) -> None:
         for number in range(self.dice.randint(1, 3)):
-            await self.desk.bus.emit(e.TaskSubmitted(task_id=f"t{number}", text="go"))
+            await self.desk.bus.emit(e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text="go"))
             before = self.billed
             for what in self.dice.choices("aaasd", k=self.dice.choice([1, 1, 2])):
                 match what:
@@ -314,7 +314,7 @@ async def test_half_most_and_all_of_a_cap_are_told_once(tmp_path: Path, scope: s
     cap = Cap(usd=0.05) if unit == "usd" else Cap(tokens=5000)
     book = SpendBook(tmp_path / "spend.json", "s", lambda: date(2026, 11, 21))
     desk = Desk(used, budget=msgspec.structs.replace(Budget(), **{scope: cap}), book=book)
-    await desk.bus.emit(e.TaskSubmitted(task_id="t", text="go"))
+    await desk.bus.emit(e.TaskSubmitted(task_id=e.TaskId("t"), text="go"))
     with pytest.raises(BudgetExceeded):
         for _ in range(99):
             await desk.calls.ask(request)
@@ -394,8 +394,8 @@ async def test_the_very_same_request_of_another_session_is_not_made_again(tmp_pa
 async def test_a_new_task_has_a_budget_of_its_own() -> None:
     desk = Desk(PlayedModel("p:a", steady), budget=Budget(task=Cap(tokens=8400)))
     for number in range(3):
-        with working_on(in_task(f"t{number}")):
-            await desk.bus.emit(e.TaskSubmitted(task_id=f"t{number}", text="go"))
+        with working_on(in_task(e.TaskId(f"t{number}"))):
+            await desk.bus.emit(e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text="go"))
             await desk.calls.ask(REQUEST)
             with pytest.raises(BudgetExceeded):
                 for _ in range(9):

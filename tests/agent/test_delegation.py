@@ -55,7 +55,7 @@ def lab(folder: Path, *rules: Rule, **more: Any) -> Lab:
     return Lab(folder, rules=[*rules], **more)
 
 
-def of_agent(one: Lab, agent_id: str) -> list[Envelope]:
+def of_agent(one: Lab, agent_id: e.AgentId) -> list[Envelope]:
     return [envelope for envelope in one.bus.history if envelope.delegate == agent_id]
 
 
@@ -234,7 +234,7 @@ async def test_a_role_finds_and_runs_the_tools_of_its_patterns_alone(tmp_path: P
     await one.do(TASK, when=approve)
     ran = [x.delegate for x in one.bus.history if isinstance(x.event, e.ToolCalled)]
     assert ran == ["any-2"]
-    found = {x.delegate: x.event.hits for x in one.bus.history if isinstance(x.event, e.ToolSearched)}
+    found = {str(x.delegate): x.event.hits for x in one.bus.history if isinstance(x.event, e.ToolSearched)}
     assert found["only-csv-1"] == () and found["any-2"]
 
 
@@ -365,7 +365,7 @@ async def test_one_agent_is_stopped_and_the_task_goes_on(
 
     def when(event: e.SessionEvent) -> Command | None:
         if isinstance(event, e.AgentEnded) and event.agent_id == "researcher-2":
-            return Interrupt(agent_id="researcher-1")
+            return Interrupt(agent_id=e.AgentId("researcher-1"))
         return None
 
     assert (await one.do(TASK, when=when)).outcome == "answered"
@@ -400,7 +400,11 @@ async def test_a_tool_that_runs_for_an_agent_ends_with_it(tmp_path: Path) -> Non
     one.sandbox.runs = [asyncio.Event()]
 
     def when(event: e.SessionEvent) -> Command | None:
-        return Interrupt(agent_id="data-analyst-1") if isinstance(event, e.ToolCalled) else approve(event)
+        return (
+            Interrupt(agent_id=e.AgentId("data-analyst-1"))
+            if isinstance(event, e.ToolCalled)
+            else approve(event)
+        )
 
     assert (await one.do(TASK, when=when)).outcome == "answered"
     (failed,) = one.events(e.ToolFailed)
@@ -418,9 +422,9 @@ async def test_what_is_said_to_one_is_read_there_alone_and_to_all_by_all(
     )  # fmt: skip
     going = asyncio.create_task(one.do(TASK))
     await until(lambda: gate.at >= {"north", "south"})
-    one.engine.send(Steer(text="in metres", agent_id="researcher-1"))
+    one.engine.send(Steer(text="in metres", agent_id=e.AgentId("researcher-1")))
     one.engine.send(Steer(text="be brief", every=True))
-    one.engine.send(Steer(text="nobody hears", agent_id="researcher-9"))
+    one.engine.send(Steer(text="nobody hears", agent_id=e.AgentId("researcher-9")))
     await until(lambda: len(one.events(e.Steered)) == 4 and one.events(e.NoticeRaised))
     await gate.open()
     await going
@@ -437,7 +441,7 @@ async def test_what_is_said_to_one_is_read_there_alone_and_to_all_by_all(
 # --- money ----------------------------------------------------------------------------------
 
 
-def spent(one: Lab, agent_id: str = "") -> float:
+def spent(one: Lab, agent_id: e.AgentId = e.NO_AGENT) -> float:
     return sum(x.event.cost_usd or 0 for x in one.bus.history if isinstance(x.event, e.BudgetSpent) and x.delegate == agent_id)  # fmt: skip
 
 
@@ -545,7 +549,9 @@ async def test_stopping_a_toolsmith_withdraws_what_it_asked(tmp_path: Path) -> N
     )  # fmt: skip
 
     def when(event: e.SessionEvent) -> Command | None:
-        return Interrupt(agent_id="toolsmith-1") if isinstance(event, e.ApprovalRequested) else None
+        return (
+            Interrupt(agent_id=e.AgentId("toolsmith-1")) if isinstance(event, e.ApprovalRequested) else None
+        )
 
     assert (await one.do(TASK, when=when)).outcome == "answered"
     (resolved,) = one.events(e.ApprovalResolved)

@@ -59,8 +59,8 @@ async def test_a_later_plan_may_make_one(tmp_path: Path) -> None:
 
 
 async def test_steps_keep_that_they_stand_alone_when_the_plan_is_ticked(tmp_path: Path) -> None:
-    first = checklist("t", ["|| north", "|| south", "compare"], None)
-    later = checklist("t", ["[x] north", "[>] south", "compare"], first)
+    first = checklist(e.TaskId("t"), ["|| north", "|| south", "compare"], None)
+    later = checklist(e.TaskId("t"), ["[x] north", "[>] south", "compare"], first)
     assert (first.steps, first.apart) == (("north", "south", "compare"), (1, 2))
     assert later.apart == (1, 2) and branches(later) == ("south",)
 

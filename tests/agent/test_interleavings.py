@@ -64,7 +64,7 @@ def accounts(lab: Lab) -> None:
     """To the cent: each agent's end says what its calls cost, and those of its agents; each call what its task did."""
     spent: dict[str, float] = {}
     by_task: dict[str, float] = {}
-    below: dict[str, str] = {}
+    below: dict[e.AgentId, e.AgentId] = {}
     for one in lab.bus.history:
         match one.event:
             case e.AgentStarted(agent_id=agent_id):

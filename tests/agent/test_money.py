@@ -308,7 +308,7 @@ def test_tasks_side_by_side_have_a_budget_each_and_share_the_session_s() -> None
     ledger = Ledger(Budget(task=Cap(usd=1.0), session=Cap(usd=1.5)))
     seq = itertools.count(1)
 
-    def note(event: e.SessionEvent, task_id: str) -> None:
+    def note(event: e.SessionEvent, task_id: e.TaskId) -> None:
         ledger.read(
             Envelope(
                 seq=next(seq),
@@ -325,15 +325,24 @@ def test_tasks_side_by_side_have_a_budget_each_and_share_the_session_s() -> None
         return reserved, e.BudgetSpent(call_id=f"c{number}", cost_usd=usd, role="orchestrator", tokens=1)
 
     (first, first_paid), (second, _) = call(1, 0.6), call(2, 0.5)
-    note(e.TaskSubmitted(task_id="a", text="a"), "a")
-    note(e.TaskSubmitted(task_id="b", text="b"), "b")
-    note(first, "a")
-    note(second, "b")
+    note(e.TaskSubmitted(task_id=e.TaskId("a"), text="a"), e.TaskId("a"))
+    note(e.TaskSubmitted(task_id=e.TaskId("b"), text="b"), e.TaskId("b"))
+    note(first, e.TaskId("a"))
+    note(second, e.TaskId("b"))
     # Reserved, not settled: 0.6 of a, 0.5 of b, 1.1 of the session.
-    assert ledger.breach(0.3, 1, Amount(), "a") is None and ledger.breach(0.4, 1, Amount(), "b") is None
-    task, session = ledger.breach(0.5, 1, Amount(), "a"), ledger.breach(0.45, 1, Amount(), "b")
+    assert (
+        ledger.breach(0.3, 1, Amount(), e.TaskId("a")) is None
+        and ledger.breach(0.4, 1, Amount(), e.TaskId("b")) is None
+    )
+    task, session = (
+        ledger.breach(0.5, 1, Amount(), e.TaskId("a")),
+        ledger.breach(0.45, 1, Amount(), e.TaskId("b")),
+    )
     assert task and session and (task.scope, session.scope) == ("task", "session")
-    note(first_paid, "b")  # settled by whoever: it was a's call
-    assert (ledger.task("a").usd, ledger.task("b").usd) == (0.6, 0.0)
-    note(e.BudgetRaised(scope="task", unit="usd", limit=5.0), "a")
-    assert (ledger.limit("task", "usd", "a"), ledger.limit("task", "usd", "b")) == (5.0, 1.0)
+    note(first_paid, e.TaskId("b"))  # settled by whoever: it was a's call
+    assert (ledger.task(e.TaskId("a")).usd, ledger.task(e.TaskId("b")).usd) == (0.6, 0.0)
+    note(e.BudgetRaised(scope="task", unit="usd", limit=5.0), e.TaskId("a"))
+    assert (ledger.limit("task", "usd", e.TaskId("a")), ledger.limit("task", "usd", e.TaskId("b"))) == (
+        5.0,
+        1.0,
+    )

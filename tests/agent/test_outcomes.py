@@ -269,7 +269,7 @@ async def test_only_what_happened_can_be_rated(tmp_path: Path) -> None:
     made = lab(tmp_path, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]
     await made.do(TASK)
-    await made.bus.emit(e.FeedbackGiven(task_id="t9", rating="up"))
+    await made.bus.emit(e.FeedbackGiven(task_id=e.TaskId("t9"), rating="up"))
     await made.bus.emit(
         e.FeedbackGiven(task_id=made.events(e.TaskSubmitted)[0].task_id, call_id="c9", rating="up")
     )

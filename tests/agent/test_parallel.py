@@ -89,7 +89,7 @@ def begun(lab: Lab) -> list[str]:
     return [one.text for one in lab.events(e.TaskSubmitted)]
 
 
-def id_of(lab: Lab, text: str) -> str:
+def id_of(lab: Lab, text: str) -> e.TaskId:
     found: list[e.TaskSubmitted] = lab.events(e.TaskSubmitted)
     return next(one.task_id for one in found if one.text == text)
 
@@ -236,7 +236,7 @@ async def test_steering_and_stopping_reach_the_task_they_name_and_else_the_newes
         await until(lambda: len(door.at) == 3)
         lab.engine.send(Steer("to the newest"))
         lab.engine.send(Steer("to the first", task_id=id_of(lab, "alpha")))
-        lab.engine.send(Steer("to nobody", task_id="x"))
+        lab.engine.send(Steer("to nobody", task_id=e.TaskId("x")))
         lab.engine.send(CancelTask(task_id=id_of(lab, "beta")))
         await until(lambda: ended(lab).get("beta"))
         lab.engine.send(Interrupt())

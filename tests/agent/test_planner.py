@@ -204,8 +204,8 @@ def test_the_row_says_what_was_compared_and_what_each_is_worth() -> None:
     )
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text=TASK))
-    tape.add(e.PlansWeighed(task_id="t1", candidates=plans, chosen=1))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text=TASK))
+    tape.add(e.PlansWeighed(task_id=e.TaskId("t1"), candidates=plans, chosen=1))
     (row,) = rows_for(tape.envelopes[-1])
     assert "2 plans weighed: the one from memory is followed" in row.title
     assert (
@@ -219,20 +219,22 @@ def test_a_record_that_follows_no_plan_or_changes_it_too_often_is_told() -> None
     plan = PlanCandidate(steps=("a", "b"))
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text=TASK))
-    tape.add(e.PlansWeighed(task_id="t1", candidates=(plan,), chosen=1))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text=TASK))
+    tape.add(e.PlansWeighed(task_id=e.TaskId("t1"), candidates=(plan,), chosen=1))
     for _ in range(3):
-        tape.add(e.PlansWeighed(task_id="t1", candidates=(plan,), chosen=0, because="a"))
+        tape.add(e.PlansWeighed(task_id=e.TaskId("t1"), candidates=(plan,), chosen=0, because="a"))
     laws = [breach.law for breach in check(tape.envelopes)]
     assert laws == ["follow what was weighed", "change a plan twice at most"]
 
 
 @pytest.mark.parametrize("chosen", [-9, -1, 1, 10**12])
 async def test_a_damaged_record_of_a_plan_is_shown_told_and_gone_on_with(tmp_path: Path, chosen: int) -> None:
-    written = e.PlansWeighed(task_id="t1", candidates=(PlanCandidate(steps=("a", "b")),), chosen=chosen)
+    written = e.PlansWeighed(
+        task_id=e.TaskId("t1"), candidates=(PlanCandidate(steps=("a", "b")),), chosen=chosen
+    )
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text=TASK))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text=TASK))
     tape.add(written)
     assert rows_for(tape.envelopes[-1]), "as an object"
     read = [decode(encode(one)) for one in tape.envelopes]

@@ -64,19 +64,19 @@ async def test_what_was_being_done_when_its_task_failed_has_failed(tmp_path: Pat
     ],
 )
 def test_marks(written: str, text: str, status: str) -> None:
-    made = checklist("t", [written], None)
+    made = checklist(e.TaskId("t"), [written], None)
     assert (made.steps, made.status) == ((text,), (status,))
 
 
 def test_a_step_keeps_its_number_and_a_new_one_gets_the_next() -> None:
-    first = checklist("t", ["a", "b", "c"], None)
-    second = checklist("t", ["[x] a", "d", "c", "c"], first)
+    first = checklist(e.TaskId("t"), ["a", "b", "c"], None)
+    second = checklist(e.TaskId("t"), ["[x] a", "d", "c", "c"], first)
     assert second.ids == (1, 4, 3, 5)
 
 
 def test_older_plans_have_neither_numbers_nor_ticks() -> None:
-    old = e.PlanProposed(task_id="t", steps=("a", "b"))
-    assert checklist("t", ["b", "a"], old).ids == (1, 2)
+    old = e.PlanProposed(task_id=e.TaskId("t"), steps=("a", "b"))
+    assert checklist(e.TaskId("t"), ["b", "a"], old).ids == (1, 2)
 
 
 async def test_the_person_changes_the_plan_while_it_runs(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ async def test_of_a_long_session_it_goes_on_from_a_state_that_is_known(known, mo
     history = []
     for number in range(2_400):
         notice = e.NoticeRaised(level="info", text=str(number))
-        event = e.TaskSubmitted(task_id=str(number), text="go") if number % 100 == 0 else notice
+        event = e.TaskSubmitted(task_id=e.TaskId(str(number)), text="go") if number % 100 == 0 else notice
         history.append(Envelope(seq=number + 1, session_id="s", at=streams.START, event=event))
     bus = Bus("s", Kept(), lambda: streams.START, history=history)
     state = reduce_all(history[:known])

@@ -123,7 +123,7 @@ async def test_a_task_that_began_or_never_was_says_so_and_changes_nothing(tmp_pa
     async with at_work(lab):
         ids = await busy_with_five(lab)
         for command in (EditTask(queue_id="x", text="y"), MoveTask(queue_id="x"), CancelTask(task_id="x"), CancelTask(task_id=""),
-                        MoveTask(queue_id=ids["second"], before="x"), Retry(task_id="x")):  # fmt: skip
+                        MoveTask(queue_id=ids["second"], before="x"), Retry(task_id=e.TaskId("x"))):  # fmt: skip
             lab.engine.send(command)
         await until(lambda: len(lab.events(e.NoticeRaised)) == 6)
     assert not (lab.events(e.TaskEdited) or lab.events(e.TaskMoved) or lab.events(e.TaskCancelled))

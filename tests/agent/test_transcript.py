@@ -18,13 +18,15 @@ from alita_tui.agent.tokens import by_script
 from alita_tui.agent.transcript import Transcript
 from alita_tui.events import MemoryItem, ToolRequest
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
+from alita_tui.spine.origin import LEAD
 from tests.agent.test_outcomes import DOUBLE
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
-LEAD = "lead"
+
+Told = tuple[e.TaskId, e.AgentId, e.SessionEvent]
 
 
-def told(events: list[tuple[str, str, e.SessionEvent]], first: int = 1) -> list[Envelope]:
+def told(events: list[Told], first: int = 1) -> list[Envelope]:
     """Put events on record: task, agent and event of each."""
     return [
         Envelope(
@@ -35,7 +37,7 @@ def told(events: list[tuple[str, str, e.SessionEvent]], first: int = 1) -> list[
     ]  # fmt: skip
 
 
-def page(task: str, agent: str, call: str, text: str) -> list[tuple[str, str, e.SessionEvent]]:
+def page(task: e.TaskId, agent: e.AgentId, call: str, text: str) -> list[Told]:
     """An agent reads a page."""
     asked = ToolRequest(call_id=f"w{call}", name="read_page", arguments={"url": "https://e.org"})
     role: Any = "orchestrator" if agent == LEAD else "specialist"
@@ -45,7 +47,7 @@ def page(task: str, agent: str, call: str, text: str) -> list[tuple[str, str, e.
     ]  # fmt: skip
 
 
-def handed(task: str, agent: str, call: str, text: str) -> list[tuple[str, str, e.SessionEvent]]:
+def handed(task: e.TaskId, agent: e.AgentId, call: str, text: str) -> list[Told]:
     """A part is handed to an agent, which reads a page and reports."""
     asked = ToolRequest(call_id=f"w{call}", name="delegate", arguments={"goal": "look"})
     return [
@@ -66,11 +68,11 @@ class Long(Sequence[Envelope]):
         """Events of a task."""
 
     def _task(self, number: int) -> list[Envelope]:
-        task, text = f"t{number}", f"{number} " * (self._letters // len(f"{number} "))
-        events: list[tuple[str, str, e.SessionEvent]] = [
+        task, text = e.TaskId(f"t{number}"), f"{number} " * (self._letters // len(f"{number} "))
+        events: list[Told] = [
             (task, LEAD, e.TaskSubmitted(task_id=task, text=f"task {number}")),
             *page(task, LEAD, f"c{number}", text),
-            *handed(task, f"a{number}", f"d{number}", text),
+            *handed(task, e.AgentId(f"a{number}"), f"d{number}", text),
             (task, LEAD, e.ToolCalled(call_id=e.CallId(f"r{number}"), action_id="", name=e.ToolName("x"), version=1, digest=e.BuildDigest(DOUBLE.digest), arguments={})),
             (task, LEAD, e.ToolFailed(call_id=e.CallId(f"r{number}"), reason="error", text="no")),
             (task, LEAD, e.BudgetReserved(call_id=f"p{number}", role="orchestrator", model="m:a", usd=0.1, tokens=9)),
@@ -139,21 +141,21 @@ def test_a_text_that_was_counted_is_not_kept() -> None:
 )
 def test_what_left_memory_is_shown_as_if_it_had_stayed(steps: list[tuple[str, int]]) -> None:
     """Whatever happens beside and after it: turns, earlier tasks, and what events brought."""
-    events: list[tuple[str, str, e.SessionEvent]] = []
-    going: list[str] = []
-    over: list[str] = []
+    events: list[Told] = []
+    going: list[e.TaskId] = []
+    over: list[e.TaskId] = []
     for number, (step, which) in enumerate([("begin", 0), *steps]):
-        task = going[which % len(going)] if going else ""
+        task = going[which % len(going)] if going else e.NO_TASK
         match step:
             case "begin":
-                going.append(f"t{number}")
+                going.append(e.TaskId(f"t{number}"))
                 events.append((going[-1], LEAD, e.TaskSubmitted(task_id=going[-1], text=f"do {number}")))
                 remembered = MemoryItem(item_id=f"m{which}", memory="semantic", text=f"fact {which}", source_session="x", origin="person")  # fmt: skip
                 events.append((going[-1], LEAD, e.MemoryRecalled(task_id=going[-1], items=(remembered,))))
             case "read" if task:
                 events += page(task, LEAD, f"c{number}", f"page {number}")
             case "hand on" if task:
-                events += handed(task, f"a{number}", f"d{number}", f"part {number}")
+                events += handed(task, e.AgentId(f"a{number}"), f"d{number}", f"part {number}")
             case "fail" if task:
                 events.append(
                     (task, LEAD, e.TaskFinished(task_id=task, outcome="failed", answer=f"a {number}"))
@@ -162,10 +164,10 @@ def test_what_left_memory_is_shown_as_if_it_had_stayed(steps: list[tuple[str, in
                 over.append(task)
             case "again" if over:
                 before = over.pop(which % len(over))
-                going.append(f"t{number}")
+                going.append(e.TaskId(f"t{number}"))
                 events.append((going[-1], LEAD, e.TaskSubmitted(task_id=going[-1], text="do", again=before)))
             case "forget":
-                events.append(("", "", e.MemoryForgotten(item_id=f"m{which}")))
+                events.append((e.NO_TASK, e.NO_AGENT, e.MemoryForgotten(item_id=f"m{which}")))
             case _:
                 pass
     history = told(events)

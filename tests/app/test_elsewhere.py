@@ -155,8 +155,8 @@ def killed_after_the_approval(folder: Path) -> tuple[CrashApp, str]:
     signed = app.audit.sign_verdict(asked, resolved)
     opened, *rest = [*events[:-1], replace(events[-1], event=signed)]
     earlier = (
-        e.TaskSubmitted(task_id="t0", text="say hello"),
-        e.TaskFinished(task_id="t0", outcome="answered", answer="hello"),
+        e.TaskSubmitted(task_id=e.TaskId("t0"), text="say hello"),
+        e.TaskFinished(task_id=e.TaskId("t0"), outcome="answered", answer="hello"),
     )
     before = [replace(opened, event=event, task_id="t0") for event in earlier]
     return app, placed(app, [replace(one, seq=n) for n, one in enumerate((opened, *before, *rest), 1)])
@@ -220,9 +220,9 @@ async def test_a_session_that_was_told_what_is_forgotten_now_does_not_tell_it_ag
     app.memory.write(fact)
     events = (
         e.SessionOpened(model="m"),
-        e.TaskSubmitted(task_id="t", text="say the code of the door"),
-        e.MemoryRecalled(task_id="t", items=(fact,)),
-        e.TaskFinished(task_id="t", outcome="step_limit", reason="so far"),
+        e.TaskSubmitted(task_id=e.TaskId("t"), text="say the code of the door"),
+        e.MemoryRecalled(task_id=e.TaskId("t"), items=(fact,)),
+        e.TaskFinished(task_id=e.TaskId("t"), outcome="step_limit", reason="so far"),
     )
     first = recorded_elsewhere()[0]
     session_id = placed(

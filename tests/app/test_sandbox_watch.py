@@ -38,20 +38,20 @@ async def test_what_the_console_says_of_the_sandbox_follows_a_task_that_ended_fo
     running = asyncio.create_task(session.run(attended=True))
     async with asyncio.timeout(60):
         await session._opened.wait()
-        await session.bus.emit(e.TaskSubmitted(task_id="a", text="roll dice"))
+        await session.bus.emit(e.TaskSubmitted(task_id=e.TaskId("a"), text="roll dice"))
         assert known(session) == [now]
         first = now
         now = GONE
-        await session.bus.emit(e.TaskFinished(task_id="a", outcome="sandbox", reason=GONE.problem))
+        await session.bus.emit(e.TaskFinished(task_id=e.TaskId("a"), outcome="sandbox", reason=GONE.problem))
         while len(known(session)) < 2:
             await asyncio.sleep(0)
         seen = looks
-        await session.bus.emit(e.TaskSubmitted(task_id="b", text="roll dice"))
+        await session.bus.emit(e.TaskSubmitted(task_id=e.TaskId("b"), text="roll dice"))
         while looks == seen:
             await asyncio.sleep(0)
         assert known(session) == [first, GONE], "the same is not said twice"
         now = first
-        await session.bus.emit(e.TaskSubmitted(task_id="c", text="roll dice"))
+        await session.bus.emit(e.TaskSubmitted(task_id=e.TaskId("c"), text="roll dice"))
         while len(known(session)) < 3:
             await asyncio.sleep(0)
         assert known(session) == [first, GONE, first]

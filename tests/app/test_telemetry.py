@@ -57,7 +57,7 @@ def closed() -> Iterator[None]:
 def task() -> list[Envelope]:
     usage = Usage(input_tokens=70, output_tokens=5, cached_tokens=30)
     return record(
-        opened(), e.TaskSubmitted(task_id="t", text=f"Add 2 and 3; my word is {SECRET}"),
+        opened(), e.TaskSubmitted(task_id=e.TaskId("t"), text=f"Add 2 and 3; my word is {SECRET}"),
         e.ModelReplied(call_id="m", role="orchestrator", model="openai:small", usage=usage, stop="stop", duration_ms=400),
         e.BudgetSpent(call_id="m", cost_usd=0.25, role="orchestrator", model="openai:small", tokens=75),
         e.ModelFailed(call_id="n", role="planner", model="anthropic:large", error="rate_limit", text="slow down"),
@@ -67,7 +67,7 @@ def task() -> list[Envelope]:
         e.ToolCalled(call_id=CallId("d"), action_id="a", name=ToolName("add"), version=2, digest=BuildDigest("0" * 64),
                      arguments={}),
         e.ToolFailed(call_id=CallId("d"), reason="timeout", text="too long"),
-        e.TaskFinished(task_id="t", outcome="answered", answer="5"),
+        e.TaskFinished(task_id=e.TaskId("t"), outcome="answered", answer="5"),
         session="s1",
     )  # fmt: skip
 
@@ -189,8 +189,8 @@ def test_a_models_name_with_a_colon_and_counts_that_are_guessed() -> None:
         call_id="m", role="orchestrator", model="ollama:qwen3:8b", usage=usage, stop="tool_use"
     )
     events = (
-        opened(), e.TaskSubmitted(task_id="t", text="x"), reply,
-        e.TaskFinished(task_id="t", outcome="answered"),
+        opened(), e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), reply,
+        e.TaskFinished(task_id=e.TaskId("t"), outcome="answered"),
     )  # fmt: skip
     chat, root = spans_of(record(*events))
     assert (chat.name, chat.attributes["gen_ai.request.model"]) == ("chat qwen3:8b", "qwen3:8b")
@@ -226,10 +226,10 @@ def test_a_fork_sends_its_own_and_a_session_from_elsewhere_nothing() -> None:
     events = [one.event for one in task()][1:]
     assert list(spans_of(record(opened(imported=True), *events))) == []
     more = (
-        e.TaskSubmitted(task_id="t2", text="x"),
+        e.TaskSubmitted(task_id=e.TaskId("t2"), text="x"),
         called("z"),
         returned("z"),
-        e.TaskFinished(task_id="t2", outcome="stuck"),
+        e.TaskFinished(task_id=e.TaskId("t2"), outcome="stuck"),
     )
     fork = list(spans_of(record(opened(parent="s0", parent_seq=len(events) + 1), *events, *more)))
     assert [one.name for one in fork] == ["execute_tool csv_join", "invoke_agent alita"]

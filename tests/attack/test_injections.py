@@ -83,7 +83,7 @@ def outside(one: Injection) -> list[e.SessionEvent]:
             ]
         case "memory":
             item = MemoryItem(item_id="m1", memory="episodic", text=one.text)
-            return [e.MemoryRecalled(task_id="t1", items=(item,))]
+            return [e.MemoryRecalled(task_id=e.TaskId("t1"), items=(item,))]
 
 
 def test_there_are_enough_of_each_kind() -> None:
@@ -98,7 +98,7 @@ def recorded(*events: e.SessionEvent) -> list[Envelope]:
 
 
 def said(one: Injection, task: str = "Double four.") -> Provenance:
-    events = [e.TaskSubmitted(task_id="t1", text=task), *outside(one)]
+    events = [e.TaskSubmitted(task_id=e.TaskId("t1"), text=task), *outside(one)]
     return provenance(recorded(*events))
 
 
@@ -142,7 +142,7 @@ def test_files_that_were_given_and_the_rest_of_a_page_are_text_from_outside_too(
         handle="art_1", digest="1" * 64, name="sales.csv", media_type="text/csv", size=9, preview=shown
     )
     events: list[e.SessionEvent] = [e.ArtefactAdded(artefact=file, origin="person")]
-    events.append(e.TaskSubmitted(task_id="t1", text="Double four.", files=("art_1",)))
+    events.append(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Double four.", files=("art_1",)))
     if way == "look":
         events.append(e.LookedBack(action_id="a0", text=one.text, handle="art_1", part="900-950"))
     elif way == "rest of a page":
@@ -156,7 +156,7 @@ def test_files_that_were_given_and_the_rest_of_a_page_are_text_from_outside_too(
 def test_what_goes_with_a_task_from_a_repository_is_text_from_outside_too(one: Injection) -> None:
     block = e.ContextBlock(name="repository", source="the repository shop", text=one.text)
     given = e.ContextGiven(blocks=(block,))
-    events: list[e.SessionEvent] = [e.TaskSubmitted(task_id="t1", text="Double four."), given]
+    events: list[e.SessionEvent] = [e.TaskSubmitted(task_id=e.TaskId("t1"), text="Double four."), given]
     ((severity, text),) = marks(one.wants, provenance(recorded(*events)))
     assert "named by the repository shop, not by you" in text
     assert severity == ("medium" if one.wants == "package" else "high")
@@ -174,7 +174,7 @@ def test_what_the_person_prefers_is_theirs(wants: str) -> None:
     mine = e.ContextBlock(name="preferences", text=f"Use {WANTED[wants]}, please.")
     files = e.ContextBlock(name="workspace", source="workspace", text='"sales.csv"')
     given = e.ContextGiven(blocks=(mine, files))
-    task = e.TaskSubmitted(task_id="t1", text="Double four.")
+    task = e.TaskSubmitted(task_id=e.TaskId("t1"), text="Double four.")
     assert marks(wants, provenance(recorded(task, given))) == []
 
 

@@ -50,7 +50,7 @@ def called(
     """Record a session in which the tool was called, well or not."""
     tape = streams.Tape(f"20261121-10000{number}-bbbb")
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="look at these"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="look at these"))
     for n, (arguments, ok) in enumerate(calls):
         call_id = e.CallId(f"c{number}{n}")
         tape.add(e.ToolCalled(call_id=call_id, action_id="", name=streams.DRAFT.name, version=1, digest=streams.DIGEST, arguments=arguments))  # fmt: skip

@@ -44,7 +44,7 @@ class Home:
     def _waiting(self) -> list[Envelope]:
         tape = streams.Tape()
         streams.opened(tape)
-        tape.add(e.TaskSubmitted(task_id="t1", text="Double it.", improves=self.improves))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Double it.", improves=self.improves))
         tape.add(e.BuildStarted(build_id=e.BuildId("b1"), action_id="a1", name=PURE.name, goal="Double."))
         tape.add(
             e.BuildDrafted(

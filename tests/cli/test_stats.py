@@ -17,6 +17,7 @@ from alita_tui.app import statistics as app_statistics
 from alita_tui.app.context import AppContext, close_all
 from alita_tui.cli.main import cli
 from alita_tui.cli.stats import days_of
+from alita_tui.events import TaskId
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.statistics import Line
 from alita_tui.view import statistics as words
@@ -219,7 +220,7 @@ def test_days_are_those_of_the_clock_also_where_it_changes(
             at = start + timedelta(minutes=61 * number)
             expected[at.astimezone(ZoneInfo(zone)).date().isoformat()] += 1
             for event in (
-                e.TaskSubmitted(task_id=f"t{number}", text="x"), e.TaskFinished(task_id=f"t{number}", outcome="answered"),
+                e.TaskSubmitted(task_id=TaskId(f"t{number}"), text="x"), e.TaskFinished(task_id=TaskId(f"t{number}"), outcome="answered"),
             ):  # fmt: skip
                 told.append(Envelope(seq=len(told) + 1, session_id=f"{start:%m-%d}", at=at, event=event))
         app.sessions.add(f"{start:%m-%d}", told)

@@ -223,7 +223,7 @@ def risky() -> SessionView:
         ),
     )
     tape.add(e.SandboxChecked(status=status))
-    tape.add(e.TaskSubmitted(task_id="t1", text="Convert the invoice."))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Convert the invoice."))
     add_risky(tape)
     return fold_all(tape.envelopes)
 
@@ -258,7 +258,7 @@ def waiting_for(draft: ToolDraft, approval_id: str = "p1", *, full: bool = True)
     """One build of a draft; without `full`, neither reviewed, locked nor tested."""
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Build it."))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Build it."))
     tape.step = 1
     tape.add(e.BuildStarted(build_id=FIRST, action_id="a1", name=draft.name, goal=draft.description))
     tape.add(

@@ -17,7 +17,7 @@ def told(*more: e.SessionEvent) -> list[Envelope]:
         one for one in goldens.walkthrough() if one.durable and not isinstance(one.event, e.SessionClosed)
     ]
     last = stored[-1]
-    running = e.TaskSubmitted(task_id="running", text="the one that runs")
+    running = e.TaskSubmitted(task_id=e.TaskId("running"), text="the one that runs")
     return [
         *stored,
         *(

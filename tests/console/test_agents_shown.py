@@ -11,6 +11,7 @@ from alita_tui.console.spend.screen import rows as spend_rows
 from alita_tui.console.widgets.styled_text import text_of
 from alita_tui.spine.commands import CancelTask, Interrupt, Steer
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
+from alita_tui.spine.origin import LEAD
 from alita_tui.state.reduce import reduce_all
 from alita_tui.view.agents import agent_line, steer_from, tree
 from alita_tui.view.card_words import evidence, section_summary
@@ -29,7 +30,7 @@ def with_agents() -> list[Envelope]:
     events = told()
     last = events[-1]
 
-    def put(event: e.SessionEvent, agent_id: str = "lead") -> None:
+    def put(event: e.SessionEvent, agent_id: e.AgentId = LEAD) -> None:
         events.append(
             replace(
                 last,
@@ -44,16 +45,20 @@ def with_agents() -> list[Envelope]:
             )
         )
 
-    def begin(name: str, goal: str, by: str = "lead", depth: int = 1) -> None:
-        put(e.AgentStarted(agent_id=name, action_id="a", role=name.partition("-")[0], goal=goal, depth=depth, usd=0.3), by)  # fmt: skip
+    def begin(name: str, goal: str, by: str = LEAD, depth: int = 1) -> None:
+        put(e.AgentStarted(agent_id=e.AgentId(name), action_id="a", role=name.partition("-")[0], goal=goal, depth=depth, usd=0.3), e.AgentId(by))  # fmt: skip
 
     begin("boss-1", HOSTILE)
     begin("writer-2", "south")
     begin("writer-3", "below north", "boss-1", 2)
-    put(e.BudgetSpent(call_id="c1", cost_usd=0.02, tokens=300, role="specialist"), "writer-3")
-    put(e.BudgetSpent(call_id="c2", cost_usd=None, tokens=100, role="specialist"), "writer-3")
-    put(e.ModelReplied(call_id="c1", role="specialist", model="p:a", duration_ms=1500), "writer-3")
-    put(e.AgentEnded(agent_id="writer-2", action_id="a", outcome="late", reason="It had 3 seconds."))
+    put(e.BudgetSpent(call_id="c1", cost_usd=0.02, tokens=300, role="specialist"), e.AgentId("writer-3"))
+    put(e.BudgetSpent(call_id="c2", cost_usd=None, tokens=100, role="specialist"), e.AgentId("writer-3"))
+    put(e.ModelReplied(call_id="c1", role="specialist", model="p:a", duration_ms=1500), e.AgentId("writer-3"))
+    put(
+        e.AgentEnded(
+            agent_id=e.AgentId("writer-2"), action_id="a", outcome="late", reason="It had 3 seconds."
+        )
+    )
     return events
 
 
@@ -76,16 +81,20 @@ async def test_the_drawer_shows_the_tree_and_x_stops_the_chosen_agent_alone() ->
             await pilot.press("x")
         await pilot.pause()
         asked = [command for command in sink.commands if isinstance(command, Interrupt | CancelTask)]
-        assert asked == [Interrupt(agent_id="writer-3"), CancelTask(task_id="running")]
+        assert asked == [Interrupt(agent_id=e.AgentId("writer-3")), CancelTask(task_id="running")]
 
 
 def test_a_text_goes_to_the_agent_that_it_names_if_that_works() -> None:
     state = reduce_all(with_agents())
-    assert steer_from(state, "@boss-1 in metres") == Steer(text="in metres", agent_id="boss-1")
+    assert steer_from(state, "@boss-1 in metres") == Steer(text="in metres", agent_id=e.AgentId("boss-1"))
     assert steer_from(state, "@all be brief") == Steer(text="be brief", every=True)
     for text in ("@writer-2 too late", "@nobody x", "@boss-1", "boss-1 x", "mail me@all now"):
         assert steer_from(state, text) == Steer(text=text)
-    assert [agent.agent_id for _, agent in tree(state, "running")] == ["boss-1", "writer-3", "writer-2"]
+    assert [agent.agent_id for _, agent in tree(state, e.TaskId("running"))] == [
+        "boss-1",
+        "writer-3",
+        "writer-2",
+    ]
 
 
 def test_what_was_said_to_one_agent_names_it_and_to_the_lead_nobody() -> None:
@@ -139,12 +148,12 @@ def test_an_agent_is_at_work_from_its_first_call_of_a_model_on() -> None:
     """A first reply may take a minute: it does not wait for its turn any more."""
     events = with_agents()
     number = (events[-1].seq or 0) + 1
-    assert {one.agent_id: one.phase for one in reduce_all(events).agents}["boss-1"] == "idle"
+    assert {str(one.agent_id): one.phase for one in reduce_all(events).agents}["boss-1"] == "idle"
     asked = e.BudgetReserved(call_id="c9", role="specialist", model="p:a", usd=0.1, tokens=9)
     events.append(replace(events[-1], seq=number, event=asked, agent_id="boss-1", step=1))
     late = e.BudgetReserved(call_id="c8", role="specialist", model="p:a", usd=0.1, tokens=9)
     events.append(replace(events[-1], seq=number + 1, event=late, agent_id="writer-2", step=1))
-    stands = {one.agent_id: str(agent_line(one)[1]) for one in reduce_all(events).agents}
+    stands = {str(one.agent_id): str(agent_line(one)[1]) for one in reduce_all(events).agents}
     assert stands["boss-1"] == "step 1, thinking" and stands["writer-2"] == "ran out of time"
     assert reduce_all(events).phase == reduce_all(with_agents()).phase, "that of the lead"
 

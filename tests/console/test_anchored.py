@@ -96,8 +96,8 @@ def test_what_every_terminal_agrees_about_is_left_as_it_is() -> None:
 async def test_garbage_in_an_answer_moves_no_divider(terminal: str, width: int) -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="show"))
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="\n\n".join([GARBAGE] * 9)))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="show"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="\n\n".join([GARBAGE] * 9)))
     app = console(tape.envelopes)
     async with app.run_test(size=(width, 36)) as pilot:
         await drawn(pilot, tape.envelopes[-1].seq)
@@ -113,10 +113,10 @@ async def test_garbage_in_an_answer_moves_no_divider(terminal: str, width: int) 
 async def test_beneath_another_screen_a_line_is_as_wide_as_it_was() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="show"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="show"))
     tape.add(
         e.TaskFinished(
-            task_id="t1",
+            task_id=e.TaskId("t1"),
             outcome="answered",
             answer="\n\n".join(["Valid 用户@例え.jp. Not for those who mail from elsewhere"] * 9),
         )

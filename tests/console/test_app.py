@@ -49,7 +49,7 @@ def opened() -> list[Envelope]:
 def running() -> list[Envelope]:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Roll dice"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Roll dice"))
     return tape.envelopes
 
 
@@ -99,7 +99,7 @@ async def test_the_composer_has_the_keys_at_once_and_imports_begin_after_the_fir
 async def test_an_answer_goes_to_the_question_and_a_queued_task_behind_it() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Task"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Task"))
     tape.add(e.QuestionAsked(question_id="q1", text="Which [b]one[/b]?"))
     sink = Sink()
     app = console(tape.envelopes, sink)
@@ -424,7 +424,7 @@ async def test_unfinished_work_waits_for_one_key_and_is_steered_by_what_is_writt
     app = AlitaApp(source, sink, catalog=House(), options=options)
     async with app.run_test(size=(120, 30)) as pilot:
         await drawn(pilot, 4)
-        source.news.put_nowait(e.WorkHeld(tasks=("t1",)))
+        source.news.put_nowait(e.WorkHeld(tasks=(e.TaskId("t1"),)))
         banner = app.main.query_one("#banner")
         async with asyncio.timeout(180):
             while not banner.display:

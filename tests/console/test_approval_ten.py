@@ -39,7 +39,7 @@ def drafts() -> list[ToolDraft]:
 def waiting() -> SessionView:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Build ten."))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Build ten."))
     for n, draft in enumerate(drafts()):
         build_id = e.BuildId(f"b{n}")
         lock = streams.LOCK if draft.requirements else Lock()

@@ -24,7 +24,9 @@ def begun() -> streams.Tape:
     """A session with a task at work."""
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Compare the prices of the last two years, by region."))
+    tape.add(
+        e.TaskSubmitted(task_id=e.TaskId("t1"), text="Compare the prices of the last two years, by region.")
+    )
     return tape
 
 
@@ -147,7 +149,7 @@ def steps() -> list[Envelope]:
     """A step of each sort: found, read, run, failed; a thought, a plan, words of the person, a question, a file."""
     tape = begun()
     tape.turn("plan", {"steps": ["read", "compare", "tell"]}, "First a plan.")
-    tape.add(e.PlanProposed(task_id="t1", steps=("read the file", "compare", "tell")))
+    tape.add(e.PlanProposed(task_id=e.TaskId("t1"), steps=("read the file", "compare", "tell")))
     action = tape.turn("find_tool", {"query": "compare two tables"}, "The library may have this already.")
     tape.add(e.ToolSearched(action_id=action, query="compare two tables"), span=action)
     action = tape.turn("read_page", {"url": "https://example.org/prices"}, "The page has the rates.")
@@ -205,11 +207,11 @@ def endings() -> list[Envelope]:
         ("parked", "The build of sum_up waits."),
     )
     for number, (outcome, reason) in enumerate(outcomes):
-        task_id = f"t{number}"
+        task_id = e.TaskId(f"t{number}")
         tape.add(e.TaskSubmitted(task_id=task_id, text=f"Task that ended: {outcome}"))
         tape.turn("find_tool", {"query": "sums"})
         tape.add(e.TaskFinished(task_id=task_id, outcome=outcome, reason=reason, hint="Try another model."))
-    tape.add(e.TaskSubmitted(task_id="t9", text="Sales by region?"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t9"), text="Sales by region?"))
     action = tape.turn("run_tool", {"name": "csv_join", "arguments": {}})
     tape.add(
         e.ToolCalled(
@@ -229,9 +231,9 @@ def endings() -> list[Envelope]:
     report = RunReport(status="ok", exit_code=0, result=[], duration_ms=187)
     tape.add(e.ToolReturned(call_id=e.CallId("c1"), report=report), span="c1")
     answer = "**North leads.**\n\n| region | sum |\n| --- | ---: |\n| north | 1,200.50 |\n| south | -6.50 |"
-    tape.add(e.TaskFinished(task_id="t9", outcome="answered", answer=answer))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t9"), outcome="answered", answer=answer))
     tape.add(e.MemoryWritten(item=MemoryItem(item_id="m1", memory="episodic", text="North leads.")))
-    tape.add(e.FeedbackGiven(task_id="t9", rating="up"))
+    tape.add(e.FeedbackGiven(task_id=e.TaskId("t9"), rating="up"))
     return tape.envelopes
 
 

@@ -124,9 +124,9 @@ async def test_another_width_and_level_meanwhile_hold_for_the_whole() -> None:
 async def test_a_short_session_with_a_tall_answer_is_opened_at_its_end() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="count"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="count"))
     tall = "\n\n".join(f"Paragraph {n}." for n in range(60))
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer=tall))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer=tall))
     for n in range(5):
         tape.add(e.NoticeRaised(level="info", text=f"Notice {n}."))
     app, source = opened(tape.envelopes)

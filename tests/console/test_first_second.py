@@ -73,12 +73,12 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
         if not checked:
             source.tell(tape.envelopes[2])
             await until(pilot, lambda: "Starting …" in shown(app) and "starting …" in status(app))
-        tape.add(e.TaskSubmitted(task_id="t1", text="[roll] dice"))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="[roll] dice"))
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: " sent" not in shown(app))
         assert shown(app).count("[roll] dice") == 1 and "Starting …" in shown(app)
         tape.add(e.ModelReplied(call_id="c", role="orchestrator", model="m", text="I look first."))
-        tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="Done."))
+        tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="Done."))
         source.tell(tape.envelopes[-2])
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: "Starting …" not in shown(app) and status(app).startswith("ready"))
@@ -114,11 +114,15 @@ async def test_the_frame_that_empties_the_composer_shows_what_was_sent(
     streams.opened(tape)
     if state != "empty":
         for number in range(40 if state == "a long session" else 1):
-            tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"earlier {number}"))
+            tape.add(e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text=f"earlier {number}"))
             if state == "asked":
                 tape.add(e.QuestionAsked(question_id="q", text="Which one?"))
             elif state != "at work":
-                tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer="Done.\n\nIt is."))
+                tape.add(
+                    e.TaskFinished(
+                        task_id=e.TaskId(f"t{number}"), outcome="answered", answer="Done.\n\nIt is."
+                    )
+                )
     app = console(tape.envelopes)
     frames = Frames(app, size)
     async with app.run_test(size=size) as pilot:
@@ -139,8 +143,10 @@ async def test_the_real_card_takes_the_place_of_what_was_sent_and_nothing_moves(
         tape = streams.Tape()
         streams.opened(tape)
         for number in range(earlier):
-            tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"earlier {number}"))
-            tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer="Done.\n\nIt is."))
+            tape.add(e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text=f"earlier {number}"))
+            tape.add(
+                e.TaskFinished(task_id=e.TaskId(f"t{number}"), outcome="answered", answer="Done.\n\nIt is.")
+            )
         source = Growing(tape.envelopes)
         app = console(tape.envelopes)
         app._stage._source = source
@@ -152,7 +158,7 @@ async def test_the_real_card_takes_the_place_of_what_was_sent_and_nothing_moves(
             await until(pilot, lambda app=app: "Starting" in shown(app))
             sent = shown(app)
             assert " sent" in sent
-            tape.add(e.TaskSubmitted(task_id="new", text=text.strip()))
+            tape.add(e.TaskSubmitted(task_id=e.TaskId("new"), text=text.strip()))
             source.tell(tape.envelopes[-1])
             await drawn(pilot, tape.envelopes[-1].seq)
             await until(pilot, lambda app=app: " sent" not in shown(app))
@@ -174,8 +180,8 @@ async def test_a_task_with_files_does_not_move_when_they_and_it_are_recorded(
     tape = streams.Tape()
     streams.opened(tape)
     for number in range(earlier):
-        tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"earlier {number}"))
-        tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer="Done.\n\nIt is."))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text=f"earlier {number}"))
+        tape.add(e.TaskFinished(task_id=e.TaskId(f"t{number}"), outcome="answered", answer="Done.\n\nIt is."))
     source, text = Growing(tape.envelopes), "compare @july.csv and @june.csv"
     app = console(tape.envelopes)
     app._stage._source = source
@@ -203,7 +209,7 @@ async def test_a_task_with_files_does_not_move_when_they_and_it_are_recorded(
             source.tell(tape.envelopes[-1])
             await until(pilot, lambda name=name: f"File {name}: text/csv" in shown(app))
             assert places() == before and shown(app).count(f"File {name}") == 1
-        tape.add(e.TaskSubmitted(task_id="new", text=text, files=("art_aaaaaaaaaa",) * 2))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId("new"), text=text, files=("art_aaaaaaaaaa",) * 2))
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: not re.search(r" sent *$", shown(app), re.MULTILINE))
         assert places() == before
@@ -224,7 +230,7 @@ async def test_a_task_that_is_refused_comes_back_into_the_composer() -> None:
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: composer.text == "roll dice")
         # An error that was not about the task: it begins after all, and what came back goes again.
-        tape.add(e.TaskSubmitted(task_id="t1", text="roll dice"))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="roll dice"))
         source.tell(tape.envelopes[-1])
         await until(pilot, lambda: composer.text == "")
 

@@ -44,8 +44,8 @@ GONE = (
 def answered(text: str) -> list[Envelope]:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Tell all of it"))
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer=text))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Tell all of it"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer=text))
     return tape.envelopes
 
 

@@ -38,13 +38,13 @@ def flag() -> bytes:
 def made(*files: tuple[str, str]) -> list[Envelope]:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Draw it"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Draw it"))
     for number, (name, media_type) in enumerate(files):
         file = e.Artefact(
             handle=f"art_{number:010}", digest=f"{number:064}", name=name, media_type=media_type, size=999
         )
         tape.add(e.ArtefactAdded(artefact=file, origin="tool"))
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="It is drawn.\n\nSee below."))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="It is drawn.\n\nSee below."))
     return tape.envelopes
 
 

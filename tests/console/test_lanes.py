@@ -28,7 +28,7 @@ from tests.support import streams
 
 
 def begun(task: str) -> tuple[str, int, str, SessionEvent]:
-    return task, 0, task, e.TaskSubmitted(task_id=task, text=f"the {task} task")
+    return task, 0, task, e.TaskSubmitted(task_id=e.TaskId(task), text=f"the {task} task")
 
 
 def did(task: str, step: int, what: str) -> tuple[str, int, str, SessionEvent]:
@@ -37,7 +37,7 @@ def did(task: str, step: int, what: str) -> tuple[str, int, str, SessionEvent]:
 
 
 def ended(task: str) -> tuple[str, int, str, SessionEvent]:
-    return task, 3, task, e.TaskFinished(task_id=task, outcome="answered", answer=f"{task} is done")
+    return task, 3, task, e.TaskFinished(task_id=e.TaskId(task), outcome="answered", answer=f"{task} is done")
 
 
 SIDE_BY_SIDE = (
@@ -57,7 +57,7 @@ def told(*more: tuple[str, int, str, SessionEvent]) -> list[Envelope]:
     first = ("", 0, "", e.SessionOpened(model="m", recorded=False, version="1"))
     return [
         Envelope(
-            seq=n, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=n), task_id=task, step=step,
+            seq=n, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=n), task_id=e.TaskId(task), step=step,
             span=span, schema_version=SCHEMA_VERSION, event=event,
         )
         for n, (task, step, span, event) in enumerate((first, *more), 1)
@@ -122,7 +122,7 @@ def waiting_card(events: list[Envelope], width: int) -> tuple[list[str], str]:
 
 @pytest.mark.parametrize("task", ["red", "blue", "green"])
 def test_one_tasks_rows_are_its_own_however_far_the_trace_has_come(task: str) -> None:
-    alone, events = OneTask(task), told(*SIDE_BY_SIDE, *OVER)
+    alone, events = OneTask(e.TaskId(task)), told(*SIDE_BY_SIDE, *OVER)
     for count in range(len(events) + 1):
         shown = alone.shown(fold_all(events[:count]))
     others = {"red", "blue", "green"} - {task}
@@ -130,9 +130,11 @@ def test_one_tasks_rows_are_its_own_however_far_the_trace_has_come(task: str) ->
     assert len(kept) >= 3 - (task == "green") and not any(
         other in title for title in kept for other in others
     )
-    assert titles(OneTask(task).shown(fold_all(events))) == kept
+    assert titles(OneTask(e.TaskId(task)).shown(fold_all(events))) == kept
     earlier = fold_all(events[:4])
-    assert titles(alone.shown(earlier)) == titles(OneTask(task).shown(earlier)), "an earlier moment is shown"
+    assert titles(alone.shown(earlier)) == titles(OneTask(e.TaskId(task)).shown(earlier)), (
+        "an earlier moment is shown"
+    )
 
 
 def rows(pilot: Pilot[Any]) -> str:
@@ -145,7 +147,7 @@ def test_what_joins_the_queue_is_in_no_tasks_lane() -> None:
     view = fold_all(told(*SIDE_BY_SIDE, waits))
     assert any("yellow" in title for title in titles(view))
     for task in ("red", "blue"):
-        shown = titles(OneTask(task).shown(view))
+        shown = titles(OneTask(e.TaskId(task)).shown(view))
         assert any(f"{task} beside" in title for title in shown)
         assert not any("yellow" in title for title in shown)
 

@@ -137,8 +137,8 @@ def test_a_tangled_text_is_laid_out_soon(bad: str) -> None:
 def session(answer: str):
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Sales by region?"))
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer=answer))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Sales by region?"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer=answer))
     return tape
 
 
@@ -164,8 +164,10 @@ async def test_an_answer_in_the_trace_is_laid_out_and_copied_as_it_was_written()
 async def test_how_a_task_ended_without_an_answer_is_no_markdown() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Sum"))
-    tape.add(e.TaskFinished(task_id="t1", outcome="failed", reason="**no** `host`", answer="# partly"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Sum"))
+    tape.add(
+        e.TaskFinished(task_id=e.TaskId("t1"), outcome="failed", reason="**no** `host`", answer="# partly")
+    )
     app = Bare()
     async with app.run_test(size=(80, 20)) as pilot:
         trace = app.query_one(Trace)

@@ -14,9 +14,9 @@ from tests.support import streams
 def planned() -> streams.Tape:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="chart the sales"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="chart the sales"))
     written = ("[x] read the table", "[>] draw\x1b[31m it", "[!] send it", "[-] print it", "answer")
-    tape.add(checklist("t1", written, None))
+    tape.add(checklist(e.TaskId("t1"), written, None))
     return tape
 
 
@@ -34,7 +34,7 @@ async def test_a_key_puts_the_plan_into_the_composer_and_what_is_sent_replaces_i
         assert isinstance(sent, Steer)
         steps = from_person(sent.text)
         assert steps is not None
-        plan = checklist("t1", steps, None)
+        plan = checklist(e.TaskId("t1"), steps, None)
         assert plan.steps == ("read the table", "draw it", "send it", "print it", "answes")
         assert plan.status == ("done", "doing", "failed", "dropped", "open")
         recalled = set()
@@ -46,7 +46,7 @@ async def test_a_key_puts_the_plan_into_the_composer_and_what_is_sent_replaces_i
 
 async def test_without_a_running_plan_the_key_says_so() -> None:
     tape = planned()
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="done"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="done"))
     app = console(tape.envelopes, sink=Sink())
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, tape.envelopes[-1].seq)
@@ -64,10 +64,12 @@ async def test_a_plan_whose_steps_nobody_ticked_does_not_look_unfinished_without
     for outcome, word in cases:
         tape = streams.Tape()
         streams.opened(tape)
-        tape.add(e.TaskSubmitted(task_id="t1", text="chart the sales"), span="t1")
-        tape.add(checklist("t1", ("read the table", "draw it"), None))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="chart the sales"), span="t1")
+        tape.add(checklist(e.TaskId("t1"), ("read the table", "draw it"), None))
         if outcome:
-            tape.add(e.TaskFinished(task_id="t1", outcome=outcome, answer="done", reason="it broke"))
+            tape.add(
+                e.TaskFinished(task_id=e.TaskId("t1"), outcome=outcome, answer="done", reason="it broke")
+            )
         app = console(tape.envelopes, sink=Sink())
         async with app.run_test(size=(120, 36)) as pilot:
             await drawn(pilot, tape.envelopes[-1].seq)

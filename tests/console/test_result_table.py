@@ -134,7 +134,7 @@ class Bare(ThemedApp[None]):
 async def test_an_opened_run_shows_its_table_and_enter_on_the_row_shows_it_as_it_came() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Rates"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Rates"))
     called = e.ToolCalled(
         call_id=e.CallId("c1"),
         action_id="a1",

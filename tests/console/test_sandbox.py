@@ -137,7 +137,7 @@ def called(tape: streams.Tape, call_id: str, name: str) -> None:
 def busy() -> list[Envelope]:
     """Runs that ended in different ways, self-tests of a build, and a run that goes on."""
     found = tape(STATUS)
-    found.add(e.TaskSubmitted(task_id="t1", text="Validate the addresses of our customers"))
+    found.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Validate the addresses of our customers"))
     found.add(
         e.BuildStarted(
             build_id=e.BuildId("b1"), action_id="m0.0", name="validate_email_addresses", version=1, goal="…"

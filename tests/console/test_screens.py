@@ -34,7 +34,7 @@ def spending() -> list[Envelope]:
     """A session that paid for a build, ran its tool twice, and has one model limp and one off."""
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Validate the addresses of our customers"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Validate the addresses of our customers"))
     total = 0.0
     for n in range(14):
         role: e.ModelRole
@@ -211,7 +211,7 @@ async def test_no_text_breaks_a_pane(width: int) -> None:
     )
     streams.opened(tape, library=cards)
     for n, text in enumerate(HOSTILE):
-        tape.add(e.TaskSubmitted(task_id=f"x{n}", text=text))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId(f"x{n}"), text=text))
         tape.add(e.NoticeRaised(level="error", text=text, hint=text))
         tape.add(e.ModelDelta(call_id="m", role="orchestrator", channel="text", text=text))
         tape.add(e.OutputChunk(run_id="r", title=text, stream="stdout", text=text))
@@ -227,7 +227,7 @@ async def test_no_text_breaks_a_pane(width: int) -> None:
         )
         report = RunReport(status="exit", stdout=text, stderr=text, error=text)
         tape.add(e.ToolFailed(call_id=e.CallId(f"c{n}"), reason="exit", text=text, report=report))
-        tape.add(e.TaskFinished(task_id=f"x{n}", outcome="answered", answer=text))
+        tape.add(e.TaskFinished(task_id=e.TaskId(f"x{n}"), outcome="answered", answer=text))
     app = console(tape.envelopes)
     async with app.run_test(size=(width, 30)) as pilot:
         await drawn(pilot, tape.envelopes[-1].seq)

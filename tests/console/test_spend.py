@@ -40,7 +40,7 @@ def view_of(*moves: Any) -> SessionView:
 
 
 def task(number: int) -> e.TaskSubmitted:
-    return e.TaskSubmitted(task_id=f"t{number}", text="go")
+    return e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text="go")
 
 
 def test_steps_are_those_of_the_newest_task_and_calls_are_kept_one_by_one() -> None:

@@ -54,7 +54,7 @@ async def test_running_and_queued_tasks_are_listed_in_order_and_their_text_is_on
 async def test_the_only_task_that_runs_says_that_it_waits_for_you() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t", text="the one that asks"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t"), text="the one that asks"))
     tape.add(e.QuestionAsked(question_id="q", text="Which currency?"))
     async with console(tape.envelopes, sink=Sink()).run_test(size=(120, 36)) as pilot:
         (line,) = rows(await opened(pilot, tape.envelopes))

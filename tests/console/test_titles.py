@@ -81,7 +81,7 @@ async def test_the_name_of_a_tab(width: int) -> None:
 async def test_the_name_of_a_task(width: int) -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text=TITLE))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text=TITLE))
     app = console(tape.envelopes)
     async with app.run_test(size=(width, 24)) as pilot:
         await drawn(pilot, tape.envelopes[-1].seq)

@@ -67,9 +67,11 @@ def session(tasks: int) -> SessionView:
     tape = streams.Tape()
     streams.opened(tape)
     for number in range(tasks):
-        tape.add(e.TaskSubmitted(task_id=f"t{number}", text=f"Task number {number}"))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text=f"Task number {number}"))
         tape.turn("find_tool", {"query": f"need {number}"}, f"Thought number {number}.")
-        tape.add(e.TaskFinished(task_id=f"t{number}", outcome="answered", answer=f"Answer {number}"))
+        tape.add(
+            e.TaskFinished(task_id=e.TaskId(f"t{number}"), outcome="answered", answer=f"Answer {number}")
+        )
     return fold_all(tape.envelopes)
 
 
@@ -248,10 +250,10 @@ def test_what_was_noted_for_later_folds_with_the_steps_and_opens_with_them() -> 
     tape = streams.Tape()
     streams.opened(tape)
     for task, steps in (("t1", True), ("t2", False)):
-        tape.add(e.TaskSubmitted(task_id=task, text="Chart the sales"))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId(task), text="Chart the sales"))
         if steps:
             tape.turn("find_tool", {"query": "chart"}, "I look first.")
-        tape.add(e.TaskFinished(task_id=task, outcome="answered", answer="The chart is there."))
+        tape.add(e.TaskFinished(task_id=e.TaskId(task), outcome="answered", answer="The chart is there."))
         for number in range(2):
             item = MemoryItem(item_id=f"{task}{number}", memory="episodic", text=f"note {task}-{number}")
             tape.add(e.MemoryWritten(item=item))
@@ -302,7 +304,7 @@ def test_a_file_that_the_person_gives_stays_in_sight_at_every_level(level: Level
         tape.add(e.ArtefactAdded(artefact=file, origin="person"))
 
     give("first.csv")
-    tape.add(e.TaskSubmitted(task_id="t1", text="chart @first.csv"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="chart @first.csv"))
     tape.turn("find_tool", {"query": "chart"}, "I look first.")
     assert shown("first.csv")
     give("steered.csv")
@@ -310,8 +312,8 @@ def test_a_file_that_the_person_gives_stays_in_sight_at_every_level(level: Level
     give("queued.csv")
     tape.add(e.TaskQueued(queue_id="q", text="then @queued.csv"))
     assert shown("first.csv") and shown("steered.csv") and shown("queued.csv")
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="The chart is there."))
-    tape.add(e.TaskSubmitted(task_id="t2", text="then @queued.csv"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="The chart is there."))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t2"), text="then @queued.csv"))
     assert all(shown(name) == 1 for name in ("first.csv", "steered.csv", "queued.csv"))
 
 
@@ -319,7 +321,7 @@ def test_the_line_of_folded_steps_tells_what_was_built_and_what_was_only_tried()
     def asked() -> tuple[streams.Tape, str]:
         tape = streams.Tape()
         streams.opened(tape)
-        tape.add(e.TaskSubmitted(task_id="t1", text="roll dice"))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="roll dice"))
         return tape, tape.turn("build_tool", {"name": "roll_dice", "goal": "roll"}, "I have it built.")
 
     def told(tape: streams.Tape) -> list[str]:
@@ -328,7 +330,9 @@ def test_the_line_of_folded_steps_tells_what_was_built_and_what_was_only_tried()
         return next(section_summary(deck, card.section)[1] for card in deck.cards if card.section)
 
     tape, _ = asked()
-    tape.add(e.TaskFinished(task_id="t1", outcome="sandbox", reason="Podman's service does not start."))
+    tape.add(
+        e.TaskFinished(task_id=e.TaskId("t1"), outcome="sandbox", reason="Podman's service does not start.")
+    )
     assert told(tape) == ["asked for a tool"]
     tape, action = asked()
     tape.add(
@@ -336,7 +340,7 @@ def test_the_line_of_folded_steps_tells_what_was_built_and_what_was_only_tried()
     )
     assert told(tape) == ["built roll_dice"]
     tape.add(e.BuildFailed(build_id=e.BuildId("b"), reason="it was interrupted"))
-    tape.add(e.TaskFinished(task_id="t1", outcome="interrupted", reason="stopped by you"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="interrupted", reason="stopped by you"))
     assert told(tape) == ["tried to build roll_dice"]
 
 
@@ -385,7 +389,11 @@ async def test_what_waits_for_the_person_is_never_folded_away() -> None:
         assert "Thought" not in shown and "so far" not in shown
         tape = streams.Tape()
         tape.envelopes.extend(envelopes)
-        tape.add(e.TaskFinished(task_id=envelopes[-1].task_id or "t1", outcome="parked", reason="It waits."))
+        tape.add(
+            e.TaskFinished(
+                task_id=envelopes[-1].task_id or e.TaskId("t1"), outcome="parked", reason="It waits."
+            )
+        )
         trace.advance(fold_all(tape.envelopes))
         await pilot.pause()
         assert "May it join your library?" in "\n".join(lines(trace))
@@ -395,10 +403,10 @@ async def test_an_answer_taller_than_the_screen_shows_its_head() -> None:
     app = Bare()
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t0", text="List them"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t0"), text="List them"))
     before = fold_all(tape.envelopes)
     text = "\n\n".join(f"Paragraph {number}." for number in range(40))
-    tape.add(e.TaskFinished(task_id="t0", outcome="answered", answer=text))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t0"), outcome="answered", answer=text))
     async with app.run_test(size=(60, 12)) as pilot:
         trace = app.query_one(Trace)
         trace.advance(before)
@@ -513,7 +521,7 @@ def test_cards_of_any_text_fit_their_width(made, width: int, level: Level, opene
             neutralise(detail),
             one_line(title, 40),
             tone,
-            "t",
+            e.TaskId("t"),
             key,
         )
         for n, (title, detail, kind, tone, key) in enumerate(made)
@@ -912,9 +920,11 @@ async def test_the_paper_of_the_cursor_is_whole_under_an_answer_with_blank_lines
     app = Bare()
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t", text="sales"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t"), text="sales"))
     tape.add(
-        e.TaskFinished(task_id="t", outcome="answered", answer="# Sales\n\nNorth leads.\n\n- one\n- two")
+        e.TaskFinished(
+            task_id=e.TaskId("t"), outcome="answered", answer="# Sales\n\nNorth leads.\n\n- one\n- two"
+        )
     )
     async with app.run_test(size=(80, 24)) as pilot:
         trace = app.query_one(Trace)

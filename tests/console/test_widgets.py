@@ -145,7 +145,7 @@ async def test_a_paste_of_many_lines_stays_whole_and_sends_nothing() -> None:
 async def test_what_is_queued_stays_until_it_is_taken() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Task"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Task"))
     view = fold_all(tape.envelopes)
     queued = Queued()
     app = Bare(queued)
@@ -159,10 +159,10 @@ async def test_what_is_queued_stays_until_it_is_taken() -> None:
         tape.add(e.Steered(text="[b]faster[/b]"))
         queued.advance(fold_all(tape.envelopes))
         assert list(queued.waiting) == ["Another task"]
-        tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="Done"))
+        tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="Done"))
         queued.advance(fold_all(tape.envelopes))
         assert list(queued.waiting) == ["Another task"]
-        tape.add(e.TaskSubmitted(task_id="t2", text="Another task"))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId("t2"), text="Another task"))
         queued.advance(fold_all(tape.envelopes))
         assert list(queued.waiting) == []
         assert not queued.display

@@ -98,13 +98,13 @@ def record(
     happened: list[e.SessionEvent] = [e.SessionOpened(model="m", recorded=False, version="")]
     happened += [e.ArtefactAdded(artefact=one, origin="person") for one in given]
     handles = tuple(one.handle for one in given)
-    happened.append(e.TaskSubmitted(task_id="t1", text=task, files=handles))
+    happened.append(e.TaskSubmitted(task_id=e.TaskId("t1"), text=task, files=handles))
     if again:
         happened += [
-            e.TaskFinished(task_id="t1", outcome="parked"),
-            e.TaskSubmitted(task_id="t2", text=task, files=handles, again="t1"),
+            e.TaskFinished(task_id=e.TaskId("t1"), outcome="parked"),
+            e.TaskSubmitted(task_id=e.TaskId("t2"), text=task, files=handles, again=e.TaskId("t1")),
         ]
-    ended = "t2" if again else "t1"
+    ended = e.TaskId("t2" if again else "t1")
     happened.append(e.TaskFinished(task_id=ended, outcome="answered", answer=answer))
     happened += [e.FeedbackGiven(task_id=ended, **rating) for rating in ratings]  # type: ignore[arg-type]
     bus = Bus(session_id, file, now, redactor=app.redactor())

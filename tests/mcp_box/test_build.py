@@ -144,7 +144,7 @@ def test_a_record_tells_how_far_a_build_is() -> None:
     assert (waiting.state, waiting.approval_id) == ("waiting", walk[waits].event.approval_id)  # type: ignore[union-attr]
     approved = as_recorded(asked, walk)
     assert approved.state == "approved" and approved.digest == streams.DIGEST
-    failed = e.TaskFinished(task_id="t", outcome="budget", reason="too dear")
+    failed = e.TaskFinished(task_id=e.TaskId("t"), outcome="budget", reason="too dear")
     ended = [*walk[:waits], walk[-1].__class__(seq=1, session_id="s", at=walk[0].at, event=failed)]
     assert as_recorded(asked, ended).state == "failed" and as_recorded(asked, ended).text == "too dear"
 

@@ -25,7 +25,12 @@ def item(item_id: str, text: str, kind="episodic", seq: int = 1, **more) -> Memo
 
 
 def task(
-    tape: streams.Tape, task_id: str, text: str, *calls: tuple[str, bool], outcome="answered", answer="42"
+    tape: streams.Tape,
+    task_id: e.TaskId,
+    text: str,
+    *calls: tuple[str, bool],
+    outcome="answered",
+    answer="42",
 ):
     tape.add(e.TaskSubmitted(task_id=task_id, text=text))
     run(tape, *calls)
@@ -57,61 +62,63 @@ def run(tape: streams.Tape, *calls: tuple[str, bool]) -> None:
 
 def test_the_walkthrough_leaves_an_episode_and_a_recipe_of_its_second_task():
     stream = tuple(one for one in streams.walkthrough() if one.durable)
-    (kept,) = episode(stream, "t2")
+    (kept,) = episode(stream, e.TaskId("t2"))
     assert kept.memory == "episodic" and kept.tools == ("validate_email_addresses",)
     assert kept.text.startswith("Are these addresses valid: ada@example.org") and "cost: $0.0063" in kept.text
     ended = next(one for one in stream if isinstance(one.event, e.TaskFinished) and one.event.task_id == "t2")
     assert (kept.source_session, kept.source_seq) == (ended.session_id, ended.seq)
-    (chain,) = recipe(stream, "t2")
+    (chain,) = recipe(stream, e.TaskId("t2"))
     assert chain.memory == "procedural" and chain.tools == ("validate_email_addresses",)
-    assert episode(stream, "never") == ()
+    assert episode(stream, e.TaskId("never")) == ()
 
 
 def test_a_tool_that_was_built_is_remembered_though_none_ran():
     stream = tuple(one for one in streams.walkthrough() if one.durable)
-    (kept,) = episode(stream, "t1")
+    (kept,) = episode(stream, e.TaskId("t1"))
     assert kept.text.startswith("Create a tool to validate email addresses.")
     assert "built: validate_email_addresses" in kept.text
-    assert recipe(stream, "t1") == (), "no tool gave a result there"
+    assert recipe(stream, e.TaskId("t1")) == (), "no tool gave a result there"
 
 
 @pytest.mark.parametrize("outcome", ["failed", "interrupted", "budget", "stuck", "rejected", "parked"])
 def test_a_task_that_was_not_answered_teaches_nothing(outcome):
     tape = streams.Tape()
-    task(tape, "t", "factor 91", ("prime_factors", True), outcome=outcome)
-    assert episode(tuple(tape.envelopes), "t") == recipe(tuple(tape.envelopes), "t") == ()
+    task(tape, e.TaskId("t"), "factor 91", ("prime_factors", True), outcome=outcome)
+    assert episode(tuple(tape.envelopes), e.TaskId("t")) == recipe(tuple(tape.envelopes), e.TaskId("t")) == ()
 
 
 def test_only_tools_that_returned_are_in_the_chain_and_neighbours_are_one():
     tape = streams.Tape()
     calls = [("fetch", True), ("fetch", True), ("broken", False), ("parse", True), ("fetch", True)]
-    task(tape, "t", "read pages", *calls)
-    (chain,) = recipe(tuple(tape.envelopes), "t")
+    task(tape, e.TaskId("t"), "read pages", *calls)
+    (chain,) = recipe(tuple(tape.envelopes), e.TaskId("t"))
     assert chain.tools == ("fetch", "parse", "fetch")
-    assert recipe(tuple(tape.envelopes), "t")[0].item_id == chain.item_id
+    assert recipe(tuple(tape.envelopes), e.TaskId("t"))[0].item_id == chain.item_id
 
 
 def test_a_parked_task_keeps_its_own_events_and_not_those_of_the_task_between():
     tape = streams.Tape()
-    task(tape, "a", "first need", ("one", True), outcome="parked")
-    task(tape, "b", "second need", ("two", True))
+    task(tape, e.TaskId("a"), "first need", ("one", True), outcome="parked")
+    task(tape, e.TaskId("b"), "second need", ("two", True))
     run(tape, ("three", True))
-    tape.add(e.TaskFinished(task_id="a", outcome="answered", answer="done"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("a"), outcome="answered", answer="done"))
     stream = tuple(tape.envelopes)
-    assert recipe(stream, "a")[0].tools == ("one", "three") and recipe(stream, "b")[0].tools == ("two",)
-    assert "cost: $0.0200" in episode(stream, "a")[0].text
+    assert recipe(stream, e.TaskId("a"))[0].tools == ("one", "three") and recipe(stream, e.TaskId("b"))[
+        0
+    ].tools == ("two",)
+    assert "cost: $0.0200" in episode(stream, e.TaskId("a"))[0].text
 
 
 def test_hostile_text_is_made_harmless_and_short():
     tape = streams.Tape()
     task(
         tape,
-        "t",
+        e.TaskId("t"),
         "evil \x1b[2J\u202e need " + "x" * 9000,
         ("one", True),
         answer="\x1b]0;t\x07\n" + "y" * 9000,
     )
-    (kept,) = episode(tuple(tape.envelopes), "t")
+    (kept,) = episode(tuple(tape.envelopes), e.TaskId("t"))
     assert kept.text.isprintable() and len(kept.text) < 900
 
 
@@ -146,9 +153,9 @@ def test_at_most_three_of_each_and_recipes_first(path):
 
 def test_the_footnote_of_an_episode_is_not_what_it_is_about(path):
     tape = streams.Tape()
-    task(tape, "t", "factor 91 into primes", ("prime_factors", True), answer="7 and 13")
+    task(tape, e.TaskId("t"), "factor 91 into primes", ("prime_factors", True), answer="7 and 13")
     kept = memory(path)
-    kept.write(episode(tuple(tape.envelopes), "t")[0])
+    kept.write(episode(tuple(tape.envelopes), e.TaskId("t"))[0])
     assert kept.recall("what do the tools cost") == ()
     assert kept.recall("prime factors of 1001")[0].text.startswith(
         "factor 91 into primes → 7 and 13 (tools: "
@@ -158,11 +165,11 @@ def test_the_footnote_of_an_episode_is_not_what_it_is_about(path):
 def test_the_same_recipe_again_is_one_with_more_successes(path):
     kept = memory(path)
     tape = streams.Tape()
-    task(tape, "a", "factor 91 into primes", ("prime_factors", True))
-    task(tape, "b", "which primes divide 360", ("prime_factors", True))
+    task(tape, e.TaskId("a"), "factor 91 into primes", ("prime_factors", True))
+    task(tape, e.TaskId("b"), "which primes divide 360", ("prime_factors", True))
     stream = tuple(tape.envelopes)
     for task_id in ("a", "b", "b"):
-        kept.write(recipe(stream, task_id)[0])
+        kept.write(recipe(stream, e.TaskId(task_id))[0])
     (one,) = kept.items()
     assert one.text == "which primes divide 360: prime_factors (worked 2 of 2 times)", (
         "twice the same event counts once"

@@ -50,7 +50,7 @@ def saying(text: str) -> list[Envelope]:
     at = datetime(2026, 11, 21, tzinfo=UTC)
     said: list[e.SessionEvent] = [
         e.SessionOpened(title=text),
-        e.TaskSubmitted(task_id="t", text=text),
+        e.TaskSubmitted(task_id=e.TaskId("t"), text=text),
         e.NoticeRaised(level="error", text=text, hint=text),
     ]
     return [Envelope(seq=n, session_id="s", at=at, event=one) for n, one in enumerate(said, 1)]

@@ -23,9 +23,9 @@ def long_session(rounds: int = 90) -> list[Envelope]:
     tape = streams.Tape()
     streams.opened(tape)
     for n in range(rounds):
-        tape.add(e.TaskSubmitted(task_id=f"t{n}", text=f"Task {n}"))
+        tape.add(e.TaskSubmitted(task_id=e.TaskId(f"t{n}"), text=f"Task {n}"))
         tape.turn("answer", {"text": "ok"}, "Easy.")
-        tape.add(e.TaskFinished(task_id=f"t{n}", outcome="answered", answer=f"Answer {n}"))
+        tape.add(e.TaskFinished(task_id=e.TaskId(f"t{n}"), outcome="answered", answer=f"Answer {n}"))
     return tape.envelopes
 
 

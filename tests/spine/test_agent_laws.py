@@ -16,31 +16,31 @@ Told = tuple[str, e.SessionEvent]
 
 def begin(name: str, *, depth: int = 1, usd: float | None = 0.1) -> e.AgentStarted:
     return e.AgentStarted(
-        agent_id=name, action_id="a", role="boss", goal="g", depth=depth, usd=usd, tokens=1000
+        agent_id=e.AgentId(name), action_id="a", role="boss", goal="g", depth=depth, usd=usd, tokens=1000
     )
 
 
 def end(name: str) -> e.AgentEnded:
-    return e.AgentEnded(agent_id=name, action_id="a", outcome="reported")
+    return e.AgentEnded(agent_id=e.AgentId(name), action_id="a", outcome="reported")
 
 
 def reserve(call: str, usd: float) -> e.BudgetReserved:
     return e.BudgetReserved(call_id=call, role="specialist", model="p:m", usd=usd, tokens=10)
 
 
-DONE = e.TaskFinished(task_id="t", outcome="answered")
+DONE = e.TaskFinished(task_id=e.TaskId("t"), outcome="answered")
 ACT = e.ActionChosen(action_id="x", action="look", arguments={})
 
 
 def laws(*told: Told) -> set[str]:
     events: list[Told] = [
         ("", e.SessionOpened(model="m")),
-        ("lead", e.TaskSubmitted(task_id="t", text="go")),
+        ("lead", e.TaskSubmitted(task_id=e.TaskId("t"), text="go")),
         *told,
     ]
     stream = [
         Envelope(
-            seq=n, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC), task_id="t" if who else "", agent_id=who,
+            seq=n, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC), task_id=e.TaskId("t") if who else e.NO_TASK, agent_id=e.AgentId(who),
             step=1, schema_version=SCHEMA_VERSION, event=event,
         )
         for n, (who, event) in enumerate(events, 1)

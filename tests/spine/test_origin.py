@@ -36,7 +36,7 @@ def chosen(action_id: str) -> SessionEvent:
     return e.ActionChosen(action_id=action_id, action="find_tool", arguments={})
 
 
-async def agent(bus: Bus, task_id: str, agent_id: str, steps: int) -> None:
+async def agent(bus: Bus, task_id: e.TaskId, agent_id: e.AgentId, steps: int) -> None:
     with working_on(in_task(task_id, agent_id=agent_id)):
         for number in range(steps):
             origin.begin_step()
@@ -51,7 +51,7 @@ async def agent(bus: Bus, task_id: str, agent_id: str, steps: int) -> None:
 
 async def test_each_envelope_says_its_task_agent_step_and_parent():
     bus, envelopes = stream()
-    agents = [(f"t{number}", name) for number in range(4) for name in ("lead", "helper")]
+    agents = [(e.TaskId(f"t{number}"), e.AgentId(name)) for number in range(4) for name in ("lead", "helper")]
     await asyncio.gather(*(agent(bus, task_id, name, 5) for task_id, name in agents))
     assert len(envelopes) == len(agents) * 5 * 3
     assert len({envelope.task_id for envelope in envelopes[:12]}) > 1  # they do take turns
@@ -84,9 +84,11 @@ async def test_what_another_task_tells_of_a_call_belongs_to_the_call():
         arguments={},
     )
     answered = e.BrokerAnswered(call_id=e.CallId("c1"), request="GET https://a.example/", outcome="served")
-    with working_on(Origin(task_id="one", agent_id="lead", step=3, span="a1", parent="one")):
+    with working_on(
+        Origin(task_id=e.TaskId("one"), agent_id=e.AgentId("lead"), step=3, span="a1", parent="one")
+    ):
         await bus.emit(card, span="c1")
-    with working_on(in_task("two", step=9)):
+    with working_on(in_task(e.TaskId("two"), step=9)):
         await bus.emit(answered, span="c1")  # by a broker that was started under another task
     await bus.emit(answered, span="c1")  # and by one that was started under none
     placed = {(one.task_id, one.agent_id, one.step, one.span, one.parent) for one in envelopes}
@@ -102,8 +104,8 @@ async def test_outside_of_a_task_an_envelope_names_none():
 
 async def test_the_schema_is_written_and_its_absence_means_the_first():
     bus, envelopes = stream()
-    with working_on(in_task("t")):
-        await bus.emit(e.TaskSubmitted(task_id="t", text="x"), span="t")
+    with working_on(in_task(e.TaskId("t"))):
+        await bus.emit(e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), span="t")
     line = encode(envelopes[0])
     assert b'"schema_version":2' in line and SCHEMA_VERSION == 2
     assert decode(line) == envelopes[0]
@@ -111,14 +113,14 @@ async def test_the_schema_is_written_and_its_absence_means_the_first():
         line.replace(b',"schema_version":2', b"").replace(b',"task_id":"t","agent_id":"lead"', b"")
     )
     assert (first.schema_version, first.task_id) == (1, "")
-    assert first.belongs_to("t") and not envelopes[0].belongs_to("other")
+    assert first.belongs_to(e.TaskId("t")) and not envelopes[0].belongs_to(e.TaskId("other"))
 
 
 async def test_the_laws_see_an_event_in_the_wrong_task():
     bus, envelopes = stream()
-    with working_on(in_task("t")):
-        await bus.emit(e.TaskSubmitted(task_id="t", text="x"), span="t")
-    with working_on(in_task("u")):
+    with working_on(in_task(e.TaskId("t"))):
+        await bus.emit(e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), span="t")
+    with working_on(in_task(e.TaskId("u"))):
         await bus.emit(chosen("a"))
-        await bus.emit(e.TaskFinished(task_id="t", outcome="answered"))
+        await bus.emit(e.TaskFinished(task_id=e.TaskId("t"), outcome="answered"))
     assert [breach.seq for breach in check(envelopes) if breach.law == "in its task"] == [2, 3, 3]

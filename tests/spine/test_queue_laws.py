@@ -15,7 +15,7 @@ THIRD = e.TaskQueued(queue_id="q3", text="three")
 
 
 def begun(queue_id: str) -> e.TaskSubmitted:
-    return e.TaskSubmitted(task_id=f"t-{queue_id}", text="x", queue_id=queue_id)
+    return e.TaskSubmitted(task_id=e.TaskId(f"t-{queue_id}"), text="x", queue_id=queue_id)
 
 
 def laws(*events: SessionEvent) -> list[str]:

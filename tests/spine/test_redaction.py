@@ -88,12 +88,12 @@ def test_every_text_of_an_event_is_reached_and_the_rest_is_as_it_was():
 
 
 def test_what_holds_no_secret_is_the_very_same():
-    event = e.TaskSubmitted(task_id="t", text="count the words")
+    event = e.TaskSubmitted(task_id=e.TaskId("t"), text="count the words")
     assert Redactor([("KEY", "sesame-open")]).value(event) is event
 
 
 def test_a_lone_surrogate_hides_nothing():
-    event = e.TaskSubmitted(task_id="t", text="\ud800 sesame-open")
+    event = e.TaskSubmitted(task_id=e.TaskId("t"), text="\ud800 sesame-open")
     assert Redactor([("KEY", "sesame-open")]).value(event).text == "\ud800 [redacted KEY]"
 
 

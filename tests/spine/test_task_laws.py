@@ -13,11 +13,11 @@ OPENED = e.SessionOpened(model="m", recorded=False, version="1")
 
 
 def begun(task: str, again: str = "") -> tuple[str, int, SessionEvent]:
-    return task, 0, e.TaskSubmitted(task_id=task, text=task, again=again)
+    return task, 0, e.TaskSubmitted(task_id=e.TaskId(task), text=task, again=e.TaskId(again))
 
 
 def ended(task: str, outcome: e.TaskOutcome = "answered") -> tuple[str, int, SessionEvent]:
-    return task, 9, e.TaskFinished(task_id=task, outcome=outcome)
+    return task, 9, e.TaskFinished(task_id=e.TaskId(task), outcome=outcome)
 
 
 def acted(task: str, step: int) -> tuple[str, int, SessionEvent]:
@@ -35,7 +35,7 @@ def answered(task: str, question: str) -> tuple[str, int, SessionEvent]:
 def laws(*told: tuple[str, int, SessionEvent]) -> list[str]:
     stream = [
         Envelope(
-            seq=n, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC), task_id=task, step=step,
+            seq=n, session_id="s", at=datetime(2026, 1, 1, tzinfo=UTC), task_id=e.TaskId(task), step=step,
             schema_version=SCHEMA_VERSION, event=event,
         )
         for n, (task, step, event) in enumerate((("", 0, OPENED), *told), 1)

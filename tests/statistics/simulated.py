@@ -97,7 +97,7 @@ def envelopes(session_id: str, start: datetime, tasks: int = 3, seed: int = 0) -
     rng = random.Random(f"{session_id}{seed}")
     seq, at = 0, start
 
-    def put(event: e.SessionEvent, task: str = "", seconds: float = 0.5) -> Envelope:
+    def put(event: e.SessionEvent, task: e.TaskId = e.NO_TASK, seconds: float = 0.5) -> Envelope:
         nonlocal seq, at
         seq, at = seq + 1, at + timedelta(seconds=seconds)
         return Envelope(
@@ -108,7 +108,7 @@ def envelopes(session_id: str, start: datetime, tasks: int = 3, seed: int = 0) -
     for number in range(tasks):
         text, tools, seconds, usd = rng.choice(FAMILIES)
         model, price = rng.choice(MODELS)
-        task = f"t{number}"
+        task = e.TaskId(f"t{number}")
         yield put(e.TaskSubmitted(task_id=task, text=text.format(rng.choice(PLACES))), task)
         for turn, tool in enumerate(tools * rng.randint(1, 4)):
             call = f"{task}m{turn}"

@@ -21,7 +21,7 @@ START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 def record(*events: Any, session: str = "s1") -> list[Envelope]:
     """Events a second apart; a pair says how many seconds after the start instead."""
     made = []
-    task = ""
+    task = e.NO_TASK
     for number, one in enumerate(events, 1):
         event, seconds = one if isinstance(one, tuple) else (one, float(number))
         task = event.task_id if isinstance(event, e.TaskSubmitted) else task
@@ -74,7 +74,7 @@ def test_a_call_that_is_paid_and_replied_is_one_row_in_either_order() -> None:
     )
     paid = e.BudgetSpent(call_id="m", cost_usd=0.25, role="planner", model="openai:small", tokens=75)
     for events in ((reply, paid), (paid, reply)):
-        (row,) = rows_of(record(opened(), e.TaskSubmitted(task_id="t", text="x"), *events)).calls
+        (row,) = rows_of(record(opened(), e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), *events)).calls
         assert (row.usd, row.tokens, row.ms, row.model, row.task) == (0.25, 75, 900, "openai:small", 0)
 
 
@@ -91,8 +91,8 @@ def test_a_run_of_a_tool_that_its_own_task_built_is_no_reuse() -> None:
     registered = e.ToolRegistered(build_id=BuildId("b"), approval_id="p", card=card)
     rows = rows_of(
         record(
-            opened(), e.TaskSubmitted(task_id="t1", text="x"), registered, called("c1", name), returned("c1"),
-            e.TaskFinished(task_id="t1", outcome="answered"), e.TaskSubmitted(task_id="t2", text="y"),
+            opened(), e.TaskSubmitted(task_id=e.TaskId("t1"), text="x"), registered, called("c1", name), returned("c1"),
+            e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered"), e.TaskSubmitted(task_id=e.TaskId("t2"), text="y"),
             called("c2", name), returned("c2"),
         )
     )  # fmt: skip
@@ -103,8 +103,8 @@ def test_a_run_of_a_tool_that_its_own_task_built_is_no_reuse() -> None:
 def test_time_that_the_task_waits_for_the_person_is_not_the_tasks() -> None:
     rows = rows_of(
         record(
-            (e.TaskSubmitted(task_id="t", text="x"), 0), (e.QuestionAsked(question_id="q", text="?"), 10),
-            (e.QuestionAnswered(question_id="q", text="!"), 3610), (e.TaskFinished(task_id="t", outcome="answered"), 3615),
+            (e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), 0), (e.QuestionAsked(question_id="q", text="?"), 10),
+            (e.QuestionAnswered(question_id="q", text="!"), 3610), (e.TaskFinished(task_id=e.TaskId("t"), outcome="answered"), 3615),
         )
     )  # fmt: skip
     assert rows.tasks[0].seconds == 15
@@ -112,8 +112,8 @@ def test_time_that_the_task_waits_for_the_person_is_not_the_tasks() -> None:
 
 def test_time_while_no_process_did_the_task_is_not_the_tasks() -> None:
     """A kill, a night, a resume; and the same with a question open meanwhile, whose wait counts once."""
-    begun = (opened(), e.TaskSubmitted(task_id="t", text="x"))
-    ended = e.TaskFinished(task_id="t", outcome="answered", answer="")
+    begun = (opened(), e.TaskSubmitted(task_id=e.TaskId("t"), text="x"))
+    ended = e.TaskFinished(task_id=e.TaskId("t"), outcome="answered", answer="")
     back = (e.SessionResumed(restored=2), 80_000.0)
     (row,) = rows_of(record(*begun, back, (ended, 80_004.0))).tasks
     assert row.seconds == 4.0
@@ -125,10 +125,10 @@ def test_time_while_no_process_did_the_task_is_not_the_tasks() -> None:
 
 def test_a_fork_counts_only_what_is_its_own_and_a_session_from_elsewhere_nothing() -> None:
     events = (
-        e.TaskSubmitted(task_id="t1", text="x"), called("c1"), returned("c1"),
+        e.TaskSubmitted(task_id=e.TaskId("t1"), text="x"), called("c1"), returned("c1"),
         e.BudgetSpent(call_id="m", cost_usd=1.0, role="planner", model="x:y"),
-        e.TaskFinished(task_id="t1", outcome="answered"), e.TaskSubmitted(task_id="t2", text="y"), called("c2"), returned("c2"),
-        e.TaskFinished(task_id="t2", outcome="answered"),
+        e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered"), e.TaskSubmitted(task_id=e.TaskId("t2"), text="y"), called("c2"), returned("c2"),
+        e.TaskFinished(task_id=e.TaskId("t2"), outcome="answered"),
     )  # fmt: skip
     whole = rows_of(record(opened(), *events))
     fork = rows_of(record(opened(parent="s0", parent_seq=6), *events))
@@ -142,10 +142,10 @@ def test_a_fork_counts_only_what_is_its_own_and_a_session_from_elsewhere_nothing
 def test_a_clock_that_goes_back_gives_no_duration_and_figures_that_cannot_be_are_unknown() -> None:
     rows = rows_of(
         record(
-            (e.TaskSubmitted(task_id="t", text="x"), 100), called("c"), returned("c", -5.0),
+            (e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), 100), called("c"), returned("c", -5.0),
             e.BudgetSpent(call_id="m", cost_usd=float("nan"), role="planner", model="x:y", tokens=-4),
             e.BudgetSpent(call_id="n", cost_usd=1e300, role="planner", model="x:y"),
-            (e.TaskFinished(task_id="t", outcome="answered"), 20),
+            (e.TaskFinished(task_id=e.TaskId("t"), outcome="answered"), 20),
         )
     )  # fmt: skip
     assert math.isnan(rows.tasks[0].seconds) and math.isnan(rows.runs[0].ms)
@@ -156,18 +156,21 @@ def test_a_clock_that_goes_back_gives_no_duration_and_figures_that_cannot_be_are
 def test_feedback_of_the_person_stands_with_the_task() -> None:
     rows = rows_of(
         record(
-            e.TaskSubmitted(task_id="t", text="x"), e.TaskFinished(task_id="t", outcome="answered"),
-            e.FeedbackGiven(task_id="t", rating="up"), e.FeedbackGiven(task_id="t", rating="down", text="too few"),
-            e.FeedbackGiven(task_id="gone", rating="up"),
+            e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), e.TaskFinished(task_id=e.TaskId("t"), outcome="answered"),
+            e.FeedbackGiven(task_id=e.TaskId("t"), rating="up"), e.FeedbackGiven(task_id=e.TaskId("t"), rating="down", text="too few"),
+            e.FeedbackGiven(task_id=e.TaskId("gone"), rating="up"),
         )
     )  # fmt: skip
     assert [one.rating for one in rows.tasks] == [-1]
-    back = e.FeedbackGiven(task_id="t", rating="down", undone=True)
-    events = (e.TaskSubmitted(task_id="t", text="x"), e.FeedbackGiven(task_id="t", rating="up"))
+    back = e.FeedbackGiven(task_id=e.TaskId("t"), rating="down", undone=True)
+    events = (
+        e.TaskSubmitted(task_id=e.TaskId("t"), text="x"),
+        e.FeedbackGiven(task_id=e.TaskId("t"), rating="up"),
+    )
     for more, rating in (
         ((), 1),
         ((back,), 0),
-        ((e.FeedbackGiven(task_id="t", rating="down"), back), 1),
+        ((e.FeedbackGiven(task_id=e.TaskId("t"), rating="down"), back), 1),
         ((back, back), 0),
     ):
         assert [one.rating for one in rows_of(record(*events, *more)).tasks] == [rating]

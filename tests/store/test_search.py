@@ -23,7 +23,7 @@ AT = datetime(2026, 11, 21, tzinfo=UTC)
 def said(*texts: str, session: str) -> list[Envelope]:
     events: list[e.SessionEvent] = [
         e.SessionOpened(),
-        *(e.TaskSubmitted(task_id=text, text=text) for text in texts),
+        *(e.TaskSubmitted(task_id=e.TaskId(text), text=text) for text in texts),
     ]
     return [Envelope(seq=n, session_id=session, at=AT, event=one) for n, one in enumerate(events, 1)]
 

@@ -204,11 +204,13 @@ def opened(tape: Tape, *, library: tuple[ToolCard, ...] = LIBRARY, recorded: boo
 
 def until_approval(tape: Tape) -> None:
     """From the task to the moment a person is asked."""
-    tape.add(e.TaskSubmitted(task_id="t1", text="Create a tool to validate email addresses."))
-    tape.add(e.MemoryRecalled(task_id="t1"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Create a tool to validate email addresses."))
+    tape.add(e.MemoryRecalled(task_id=e.TaskId("t1")))
     tape.turn("plan", {"steps": ["look in the library", "research", "build", "use it"]}, "First a plan.")
     tape.add(
-        e.PlanProposed(task_id="t1", steps=("look in the library", "research a package", "build", "use it"))
+        e.PlanProposed(
+            task_id=e.TaskId("t1"), steps=("look in the library", "research a package", "build", "use it")
+        )
     )
     action = tape.turn(
         "find_tool", {"query": "validate email addresses"}, "The library may have this already."
@@ -335,7 +337,9 @@ def approved_and_used(tape: Tape) -> None:
     tape.turn("answer", {"text": "The tool validate_email_addresses is in the library."}, "Done.")
     tape.add(
         e.TaskFinished(
-            task_id="t1", outcome="answered", answer="The tool validate_email_addresses is in the library."
+            task_id=e.TaskId("t1"),
+            outcome="answered",
+            answer="The tool validate_email_addresses is in the library.",
         )
     )
     memory = MemoryItem(
@@ -347,9 +351,11 @@ def approved_and_used(tape: Tape) -> None:
     )
     tape.add(e.MemoryWritten(item=memory))
     tape.add(
-        e.TaskSubmitted(task_id="t2", text="Are these addresses valid: ada@example.org, ada.example.org?")
+        e.TaskSubmitted(
+            task_id=e.TaskId("t2"), text="Are these addresses valid: ada@example.org, ada.example.org?"
+        )
     )
-    tape.add(e.MemoryRecalled(task_id="t2", items=(memory,)))
+    tape.add(e.MemoryRecalled(task_id=e.TaskId("t2"), items=(memory,)))
     action = tape.turn("find_tool", {"query": "validate email addresses"})
     tape.add(
         e.ToolSearched(
@@ -393,7 +399,7 @@ def approved_and_used(tape: Tape) -> None:
     )
     text = "ada@example.org is valid. ada.example.org is not: an email address must have an @-sign."
     tape.turn("answer", {"text": text}, text)
-    tape.add(e.TaskFinished(task_id="t2", outcome="answered", answer=text))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t2"), outcome="answered", answer=text))
 
 
 def walkthrough(*, recorded: bool = False) -> list[Envelope]:

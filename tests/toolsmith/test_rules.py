@@ -25,7 +25,7 @@ def asked(draft: ToolDraft) -> tuple[list[Envelope], e.ApprovalRequested]:
     """The record of a draft that passed everything but what its own text says."""
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="Build it."))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Build it."))
     tape.add(
         e.BuildStarted(build_id=e.BuildId("b1"), action_id="a1", name=draft.name, goal=draft.description)
     )

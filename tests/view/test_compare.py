@@ -28,7 +28,7 @@ def rejected_fork() -> list[Envelope]:
             digest=asked.digest,
             verdict=e.Verdict(decision="rejected", reason="no"),
         ),
-        e.TaskFinished(task_id="t", outcome="rejected", reason="You rejected it."),
+        e.TaskFinished(task_id=e.TaskId("t"), outcome="rejected", reason="You rejected it."),
     )
     made += [msgspec.structs.replace(last, seq=last.seq + n, event=one) for n, one in enumerate(events, 1)]
     return made
@@ -68,7 +68,7 @@ def test_the_figures_are_the_sessions_own() -> None:
 def test_tokens_and_calls_are_those_of_the_spend_screen_and_marked_where_they_are_estimated() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="sum it"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="sum it"))
     # The provider reports no counts: the bound that was settled is above what the reply's own text counts.
     usage = e.Usage(input_tokens=3_000, output_tokens=500, reported=False)
     tape.add(e.ModelReplied(call_id="m1", role="orchestrator", model="p:b", usage=usage))

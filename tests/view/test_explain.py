@@ -77,7 +77,7 @@ def test_an_answer_says_which_runs_and_pages_it_rests_on_and_what_nothing_gave()
     )
     card = streams.LIBRARY[0]
     tape.add(e.ArtefactAdded(artefact=file, origin="person"))
-    tape.add(e.TaskSubmitted(task_id="t1", text="Sum it", files=(file.handle,)))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Sum it", files=(file.handle,)))
     use = e.FileUse(handle=file.handle, digest=file.digest, name=file.name)
     call = e.CallId("c1")
     tape.add(e.ToolCalled(call_id=call, action_id="a1", name=card.name, version=card.version, digest=card.digest,
@@ -88,7 +88,9 @@ def test_an_answer_says_which_runs_and_pages_it_rests_on_and_what_nothing_gave()
     tape.add(e.ContextGiven(blocks=(block, e.ContextBlock(name="preferences", text="French."))))
     given = Recording(tuple(tape.envelopes)).explain(len(tape.envelopes)).why
     assert given[:2] == ("documents is on: the documents in manuals.", "preferences is on: your own words.")
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="7, not 78", ungrounded=("78",)))
+    tape.add(
+        e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="7, not 78", ungrounded=("78",))
+    )
     recording = Recording(tuple(tape.envelopes))
     why = "\n".join(recording.explain(len(recording)).why)
     assert "It may rest on the documents in manuals, event" in why and "your own words" not in why

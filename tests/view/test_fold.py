@@ -61,7 +61,9 @@ def test_the_library_grows_and_counts_runs() -> None:
 def test_hostile_text_is_neutral_in_every_row() -> None:
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text="\x1b[31mred\x1b]52;c;aGk=\x07[/x] \u202eevil\r\nnext"))
+    tape.add(
+        e.TaskSubmitted(task_id=e.TaskId("t1"), text="\x1b[31mred\x1b]52;c;aGk=\x07[/x] \u202eevil\r\nnext")
+    )
     tape.add(e.NoticeRaised(level="error", text="a\x00b\x9b2Jc", hint="\u200bhidden"))
     for row in fold_all(tape.envelopes).trace:
         for text in (row.title, row.detail, row.meta):
@@ -76,19 +78,19 @@ def test_half_a_character_in_a_record_is_shown_and_told_to_the_model() -> None:
     asked = e.ToolRequest(call_id="q1", name="run_tool", arguments={"name": "a", "arguments": {half: half}})
     tape = streams.Tape()
     streams.opened(tape)
-    tape.add(e.TaskSubmitted(task_id="t1", text=half))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text=half))
     tape.add(e.ModelReplied(call_id="m1", role="orchestrator", model="m", text=half, requests=(asked,)))
     tape.add(e.ActionChosen(action_id="m1.0", action="run_tool", arguments=asked.arguments))
     tape.add(e.ToolCalled(call_id=call_id, action_id="m1.0", name=streams.DRAFT.name, version=1, digest=streams.DIGEST, arguments={"x": [half]}))  # fmt: skip
     tape.add(e.ToolReturned(call_id=call_id, report=RunReport(status="ok", result={half: [half]})))
-    tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer=half))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer=half))
     read = [from_builtins(to_builtins(one)) for one in tape.envelopes]
     rows = fold_all(read).trace
     assert not [text for row in rows for text in (row.title, row.detail, row.meta) if "\ud835" in text]
     assert any('"half \\ud835"' in row.detail for row in rows)
     (told,) = [one.message.text for one in conversation(read) if one.message.role == "tool"]
     assert "half \\ud835" in told and "\ud835" not in told
-    assert outcomes_of(read, "t1")[0].outcomes
+    assert outcomes_of(read, e.TaskId("t1"))[0].outcomes
     odd = msgspec.structs.replace(streams.DRAFT, input_schema={"title": half})
     assert len(odd.digest) == 64 and odd.digest != streams.DRAFT.digest, (
         "no file can hold it, and the laws read it"

@@ -65,7 +65,7 @@ class ConversationHandlers:
 
     async def plan(self, action_id: str, action: Plan) -> None:
         """Record the plan or its progress; a task's first plan is compared with others."""
-        task_id = self._task.latest.task_id if self._task.latest else ""
+        task_id = self._task.latest.task_id if self._task.latest else e.NO_TASK
         before = self._task.plan(task_id)
         recipe = action.recipe or (before.recipe if before else "")
         steps: tuple[str, ...] = tuple(action.steps)

@@ -9,6 +9,7 @@ from typing import Any
 from alita_tui.console.session.build_lines import BUILD_MARKS
 from alita_tui.console.session.card_lines import BuildOf
 from alita_tui.console.widgets.sheet import BLANK, Row, fact, heading, say
+from alita_tui.events import TaskId
 from alita_tui.spine.text import counted, one_line, reveal
 from alita_tui.state.build import BuildState
 from alita_tui.view.card_words import (
@@ -176,7 +177,7 @@ def _task(view: SessionView, deck: Deck, section: Section) -> list[Row]:
     return rows
 
 
-def _given_handles(view: SessionView, task_id: str) -> Sequence[str]:
+def _given_handles(view: SessionView, task_id: TaskId) -> Sequence[str]:
     return next((task.files for task in reversed(view.state.tasks) if task.task_id == task_id), ())
 
 

@@ -39,6 +39,7 @@ from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.writing import Writing
 from alita_tui.console.widgets.pane_title import PaneTitle
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.events import NO_TASK, TaskId
 from alita_tui.spine.commands import (
     Command,
     SubmitTask,
@@ -284,11 +285,11 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         if not tasks and self._only_task is None:
             self.notify("There is one task: all rows are its own.", markup=False)
             return
-        current = self._only_task.task_id if self._only_task else ""
+        current = self._only_task.task_id if self._only_task else NO_TASK
         following = tasks[tasks.index(current) + 1 :] if current in tasks else () if current else tasks
-        self.only(next(iter(following), ""))
+        self.only(next(iter(following), NO_TASK))
 
-    def only(self, task_id: str) -> None:
+    def only(self, task_id: TaskId) -> None:
         """Show one task's rows in the trace; all rows for an empty id."""
         self._only_task = OneTask(task_id) if task_id else None
         trace = self.query_one(Trace)

@@ -8,6 +8,7 @@ from textual.screen import Screen
 
 from alita_tui.console.ports import RunningSession
 from alita_tui.console.session.tabs import Tab, Tabs, after, tabs_of
+from alita_tui.events import TaskId
 from alita_tui.view.lanes import OneTask
 from alita_tui.view.model import SessionView
 
@@ -28,7 +29,7 @@ class Tabbed(Screen[None]):
             super().__init__()
             self.session_id = session_id
 
-    def only(self, task_id: str) -> None:
+    def only(self, task_id: TaskId) -> None:
         """Show one task's rows in the trace; all rows for an empty id."""
         raise NotImplementedError
 

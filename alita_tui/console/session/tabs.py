@@ -13,6 +13,7 @@ from textual.message import Message
 from alita_tui.console.ports import RunningSession
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import at_words
+from alita_tui.events import NO_TASK, TaskId
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.lanes import phase_of
 from alita_tui.view.lanes import letter
@@ -32,7 +33,7 @@ class Tab(NamedTuple):
     name: str
     mark: str
     style: str
-    task_id: str = ""
+    task_id: TaskId = NO_TASK
     session_id: str = ""
     """Of another session; empty for this one."""
     active: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from alita_tui.console.actions import key_of
 from alita_tui.console.session.trace_lines import State
+from alita_tui.events import TaskId
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending, waiting_words
@@ -109,7 +110,7 @@ def unsaved(view: SessionView) -> str:
     return f"▲ Cannot save: {view.live.unsaved} The task is paused and resumes by itself once saving works."
 
 
-def one_task_title(view: SessionView, task_id: str, keys: Mapping[str, str]) -> str:
+def one_task_title(view: SessionView, task_id: TaskId, keys: Mapping[str, str]) -> str:
     """Return the trace's title while it shows one task's rows only."""
     task = next((task for task in view.tasks if task.task_id == task_id), None)
     task_text = one_line(task.text, 60) if task else ""

@@ -19,6 +19,7 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import at_words
+from alita_tui.events import NO_AGENT, NO_TASK, AgentId, TaskId
 from alita_tui.spine.commands import CancelTask, Command, EditTask, Interrupt, MoveTask, Retry, SwitchQueue
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.session import TaskState
@@ -42,11 +43,11 @@ _TONES: dict[Tone, str] = {
 class _Line(msgspec.Struct, frozen=True):
     part: str
     """ended, running, waiting, queued, or agent: one that works for the task above it."""
-    task_id: str
-    """Of a queued task its queue id."""
+    task_id: TaskId
+    """Empty for a queued task."""
     text: str
     state: str
-    agent_id: str = ""
+    agent_id: AgentId = NO_AGENT
     name: str = ""
     """Of an agent, with the attempt that it makes if not the first."""
     depth: int = 0
@@ -55,6 +56,13 @@ class _Line(msgspec.Struct, frozen=True):
     """For an agent: it has not ended."""
     tone: Tone = "normal"
     """The tone of its state."""
+    queue_id: str = ""
+    """For a queued task: its id in the queue."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is about: two ids that no other line has."""
+        return self.task_id or self.queue_id, self.agent_id
 
 
 class TasksScreen(Dialog[None]):
@@ -73,7 +81,7 @@ class TasksScreen(Dialog[None]):
     class Alone(Message):
         """Show only one task's rows in the trace."""
 
-        def __init__(self, task_id: str) -> None:
+        def __init__(self, task_id: TaskId) -> None:
             super().__init__()
             self.task_id = task_id
 
@@ -138,8 +146,7 @@ class TasksScreen(Dialog[None]):
         listed.clear_options()
         width = max(listed.scrollable_content_region.width - _PADDING, _NARROWEST)
         listed.add_options([Option(_row(line, width)) for line in self._lines])
-        key = (chosen.task_id, chosen.agent_id) if chosen else ("", "")
-        matches = (number for number, line in enumerate(self._lines) if (line.task_id, line.agent_id) == key)
+        matches = (number for number, line in enumerate(self._lines) if chosen and line.key == chosen.key)
         if self._lines:
             listed.highlighted = next(matches, min(index, len(self._lines) - 1))
 
@@ -178,12 +185,12 @@ class TasksScreen(Dialog[None]):
         if line is None:
             return
         ids = [task.queue_id for task in self._view.queue]
-        index = ids.index(line.task_id)
+        index = ids.index(line.queue_id)
         if not 0 <= index + by < len(ids):
             return
-        others = [task for task in ids if task != line.task_id]
+        others = [task for task in ids if task != line.queue_id]
         before = others[index + by] if index + by < len(others) else ""
-        self._ask(MoveTask(queue_id=line.task_id, before=before))
+        self._ask(MoveTask(queue_id=line.queue_id, before=before))
 
     def action_cancel(self) -> None:
         """Cancel the chosen task."""
@@ -191,7 +198,7 @@ class TasksScreen(Dialog[None]):
         if line is not None and line.at_work:
             self._ask(Interrupt(agent_id=line.agent_id))
         elif line is not None and line.part in ("queued", "running"):
-            self._ask(CancelTask(task_id=line.task_id))
+            self._ask(CancelTask(task_id=line.queue_id or line.task_id))
         else:
             self._say("It has ended, or waits for your decision or answer.")
 
@@ -210,7 +217,9 @@ class TasksScreen(Dialog[None]):
     def action_edit(self) -> None:
         """Change the words of the chosen task."""
         line = self._queued()
-        task = next((queued for queued in self._view.queue if line and queued.queue_id == line.task_id), None)
+        task = next(
+            (queued for queued in self._view.queue if line and queued.queue_id == line.queue_id), None
+        )
         if task is None:
             return
         if task.again:
@@ -279,7 +288,7 @@ def _lines(view: SessionView) -> tuple[_Line, ...]:
             )
         ),
         *(
-            _Line("queued", task.queue_id, task.text, f"{place} in the queue")
+            _Line("queued", NO_TASK, task.text, f"{place} in the queue", queue_id=task.queue_id)
             for place, task in enumerate(view.queue, 1)
         ),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+from alita_tui.events import TaskId
 from alita_tui.events.base import Value
 from alita_tui.events.memory import MemoryItem, MemoryOrigin, RecipeStep
 from alita_tui.events.track import Rating
@@ -56,7 +57,7 @@ def record_words(worked: int, failed: int, liked: int) -> str:
 class Learn(Protocol):
     """Derives what one task teaches from the record, and which of the proposed facts the record confirms."""
 
-    def __call__(self, task_id: str, proposed: tuple[ProposedFact, ...] = ()) -> tuple[MemoryItem, ...]:
+    def __call__(self, task_id: TaskId, proposed: tuple[ProposedFact, ...] = ()) -> tuple[MemoryItem, ...]:
         """Return the items of one task."""
 
 

@@ -50,7 +50,7 @@ class Engine:
         self._news: asyncio.Queue[Any] = asyncio.Queue()
         self._tape = streams.Tape()
         streams.opened(self._tape)
-        self._tape.add(e.TaskSubmitted(task_id="t1", text="Count the words."))
+        self._tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Count the words."))
         self._told = 0
         self._count = 0
         self._digests: dict[str, str] = {}

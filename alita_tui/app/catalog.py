@@ -189,25 +189,25 @@ class AppCatalog:
 
     async def evaluations(self) -> tuple[RunLine, ...]:
         """Return all runs of suites, newest first."""
-        from alita_tui.app.eval_shown import run_lines
+        from alita_tui.app.evaluation.views import run_lines
 
         return await asyncio.to_thread(run_lines, self._app)
 
     async def evaluation(self, run: str) -> RunSheet:
         """Return one run with its cases."""
-        from alita_tui.app.eval_shown import run_sheet
+        from alita_tui.app.evaluation.views import run_sheet
 
         return await asyncio.to_thread(run_sheet, self._app, run)
 
     async def case_player(self, case: CaseLine) -> Player:
         """Return a player for the session of a case."""
-        from alita_tui.app.eval_shown import case_player
+        from alita_tui.app.evaluation.views import case_player
 
         return await asyncio.to_thread(case_player, self._app, case)
 
     async def begin_evaluation(self, words: str) -> str:
         """Begin a run in a process of its own; return its name."""
-        from alita_tui.app.eval_shown import begin
+        from alita_tui.app.evaluation.views import begin
 
         return await begin(self._app, words)
 

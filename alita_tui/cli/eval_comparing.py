@@ -8,9 +8,9 @@ from typing import Annotated, NamedTuple
 import typer
 from msgspec.structs import asdict
 
-from alita_tui.app import eval_begin, eval_runs
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_judge import agreements
+from alita_tui.app.evaluation import beginning, run_store
+from alita_tui.app.evaluation.judge import agreements
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.evaluation.agreement import Agreement
 from alita_tui.evaluation.compare import Comparison, amount, chance, unknown_line, verdict
@@ -125,12 +125,12 @@ def _both(app: AppContext, first: str, second: str) -> _Compared:
 
 
 def _judges(app: AppContext, setup: Setup) -> tuple[Agreement, ...]:
-    return agreements(eval_begin.folder_of_runs(app) / setup.run)
+    return agreements(beginning.folder_of_runs(app) / setup.run)
 
 
 def _side(app: AppContext, wanted: str) -> tuple[Setup, str, tuple[CaseResult, ...]]:
     run, _, model = wanted.partition("@")
-    setup, folder = eval_runs.find_run(app, run)
+    setup, folder = run_store.find_run(app, run)
     if not model and len(setup.models) > 1:
         raise UsageError(
             f"{setup.run} has several models.", hint=f"Say which: {setup.run}@{one_line(setup.models[0], 80)}"
@@ -138,5 +138,5 @@ def _side(app: AppContext, wanted: str) -> tuple[Setup, str, tuple[CaseResult, .
     model = model or setup.models[0]
     if model not in setup.models:
         raise UsageError(f"{setup.run} has no model {one_line(model, 80)!r}.", hint=", ".join(setup.models))
-    mine = tuple(result for result in eval_runs.results_of(folder) if result.model == model)
+    mine = tuple(result for result in run_store.results_of(folder) if result.model == model)
     return of_model(setup, model), str(one_line(f"{model} ({setup.run})", 120)), mine

@@ -12,10 +12,10 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
-from alita_tui.app import eval_begin, eval_costs, eval_runs, evaluating
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_judge import agreements
-from alita_tui.app.eval_waiting import Wait, asked, command
+from alita_tui.app.evaluation import beginning, costs, execution, run_store
+from alita_tui.app.evaluation.judge import agreements
+from alita_tui.app.evaluation.waiting import Wait, asked, command
 from alita_tui.cli.eval_comparing import compare, report
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
@@ -101,22 +101,22 @@ def run(
             raise UsageError(
                 "--resume goes on with a run as it was begun.", hint=f"Leave out {', '.join(given)}."
             )
-        setup, folder = eval_runs.find_run(app, resume)
+        setup, folder = run_store.find_run(app, resume)
         if _is_given(context, "budget_usd"):
-            setup = eval_begin.raised(app, setup, budget_usd)
+            setup = beginning.raised(app, setup, budget_usd)
     else:
         if suite is None:
             raise UsageError("There is no suite.", hint="Give a folder, or make one: alita eval new FOLDER")
-        suite = eval_runs.suite_path(suite)
+        suite = run_store.suite_path(suite)
         read = read_suite(suite)
-        setup = eval_begin.begin(
+        setup = beginning.begin(
             app, read, suite, model or (), repeat=repeat, budget_usd=budget_usd, approve=approve,
             without=_parts(without or ()), tags=tag or (), cases=cases,
         )  # fmt: skip
-        folder = eval_begin.folder_of_runs(app) / setup.run
+        folder = beginning.folder_of_runs(app) / setup.run
     typer.echo(f"run {setup.run}", err=True)
     try:
-        results = asyncio.run(evaluating.run_cases(app, setup, folder, jobs, _tell, _tell_wait, stay=wait))
+        results = asyncio.run(execution.run_cases(app, setup, folder, jobs, _tell, _tell_wait, stay=wait))
     except KeyboardInterrupt:
         typer.echo(f"\nStopped. Go on: alita eval run --resume {setup.run}", err=True)
         raise typer.Exit(130) from None
@@ -128,7 +128,7 @@ def run(
             err=True,
         )
         raise
-    missing = len(eval_begin.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
+    missing = len(beginning.planned(setup, read_suite(Path(setup.suite_path)))) - len(results)
     if json:
         json_document(_document(setup, results, agreements(folder), folder))
     else:
@@ -137,7 +137,7 @@ def run(
     for judge in agreements(folder):
         typer.echo(f"judge: {reveal(str(judge))}", err=True)
     if missing:
-        waits = setup.approve == "person" and bool(eval_runs.waiting(folder))
+        waits = setup.approve == "person" and bool(run_store.waiting(folder))
         why, more = (
             f"{'has' if missing == 1 else 'have'} not ended: too little is left of the budget",
             " --budget-usd MORE",
@@ -194,10 +194,10 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
     listed = [
         (
             setup,
-            eval_runs.results_of(folder := eval_begin.folder_of_runs(app) / setup.run),
-            eval_costs.unfinished_usd(folder, setup),
+            run_store.results_of(folder := beginning.folder_of_runs(app) / setup.run),
+            costs.unfinished_usd(folder, setup),
         )
-        for setup in eval_runs.runs(app)
+        for setup in run_store.runs(app)
     ]
     if json:
         json_document([{**_row(setup), **_summary(results, more)} for setup, results, more in listed])
@@ -223,15 +223,15 @@ def list_runs(context: typer.Context, json: Json = False) -> None:
 def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
     """Show a run case by case, and how to open each one that failed where it went wrong."""
     app = AppContext.open(context.obj)
-    setup, folder = eval_runs.find_run(app, run)
-    results = eval_runs.results_of(folder)
+    setup, folder = run_store.find_run(app, run)
+    results = run_store.results_of(folder)
     if json:
         json_document(_document(setup, results, agreements(folder), folder))
         return
     _table(setup, results)
     _tell_unfinished(setup, folder)
     left = setup.planned - len(results)
-    if left > 0 and eval_runs.is_running(folder):
+    if left > 0 and run_store.is_running(folder):
         typer.echo(f"{counted(left, 'case')} to go: the run continues in another process.")
     elif left > 0:
         typer.echo(f"{counted(left, 'case')} to go. Go on: alita eval run --resume {setup.run}")
@@ -245,7 +245,7 @@ def show(context: typer.Context, run: Run = "last", json: Json = False) -> None:
             )
             typer.echo(f"  alita --home {folder / result.home} replay {result.session_id}{at}")
     if setup.approve == "person":
-        for home, build in eval_runs.waiting(folder):
+        for home, build in run_store.waiting(folder):
             typer.echo(f"\nwaits for {asked(build)}")
             typer.echo(f"  {command(home, build)}")
 
@@ -285,7 +285,7 @@ def from_sessions(
 
     A correction counts where you said what it should be. Known secrets are taken out of tasks, answers and files.
     """
-    from alita_tui.app.eval_gathering import gather
+    from alita_tui.app.evaluation.gathering import gather
 
     made = gather(AppContext.open(context.obj), folder, session or ())
     for reason in made.left_out:
@@ -306,7 +306,7 @@ def _row(setup: Setup) -> dict[str, Any]:
 
 
 def _tell_unfinished(setup: Setup, folder: Path) -> None:
-    if usd := eval_costs.unfinished_usd(folder, setup):
+    if usd := costs.unfinished_usd(folder, setup):
         typer.echo(f"${usd:.4f} more was paid for cases that have not ended.")
 
 
@@ -326,7 +326,7 @@ def _document(
 ) -> dict[str, Any]:
     return {
         "setup": _row(setup),
-        **_summary(results, eval_costs.unfinished_usd(folder, setup)),
+        **_summary(results, costs.unfinished_usd(folder, setup)),
         "judges": [msgspec.structs.asdict(judge) for judge in judges],
         "cases": [msgspec.structs.asdict(result) for result in results],
     }

@@ -65,7 +65,7 @@ class Evaluations:
             self._following = None
 
     async def _list(self) -> None:
-        from alita_tui.app.eval_shown import run_lines
+        from alita_tui.app.evaluation.views import run_lines
 
         self._runs = await asyncio.to_thread(run_lines, self._app)
         for number, run in enumerate(self._runs, 1):
@@ -111,7 +111,7 @@ class Evaluations:
     async def _chosen(self, wanted: str) -> str:
         """Return the run with this number or beginning of its name; the newest by default; empty if there is none."""
         if not self._runs or not wanted:
-            from alita_tui.app.eval_shown import run_lines
+            from alita_tui.app.evaluation.views import run_lines
 
             self._runs = await asyncio.to_thread(run_lines, self._app)
         if re.fullmatch(r"\d{1,4}", wanted):
@@ -119,7 +119,7 @@ class Evaluations:
         return next((run.run for run in self._runs if run.run.startswith(wanted)), "")
 
     async def _read(self, run: str) -> RunSheet:
-        from alita_tui.app.eval_shown import run_sheet
+        from alita_tui.app.evaluation.views import run_sheet
 
         return await asyncio.to_thread(run_sheet, self._app, run)
 
@@ -146,7 +146,7 @@ class Evaluations:
         typer.echo(f"\a{one_line(known.line.run, 120)}: {_about(known.line)}")
 
     async def _begin(self, words: str) -> None:
-        from alita_tui.app.eval_shown import begin
+        from alita_tui.app.evaluation.views import begin
 
         if not words:
             typer.echo("Say what to run: /evaluate SUITE, and options as after alita eval run")
@@ -159,7 +159,7 @@ class Evaluations:
 
     async def _replay(self, rest: str) -> None:
         """Print what a case did around the event where it went wrong."""
-        from alita_tui.app.eval_shown import case_events
+        from alita_tui.app.evaluation.views import case_events
 
         cases = self._sheet.cases if self._sheet else ()
         number = int(rest) if re.fullmatch(r"\d{1,6}", rest) else 0

@@ -12,11 +12,11 @@ from typing import Any
 from unittest.mock import patch
 
 from alita_tui.agent.task_runner import TaskRunner
-from alita_tui.app import eval_begin, eval_homes, eval_session, evaluating
 from alita_tui.app.context import AppContext, close_all
+from alita_tui.app.evaluation import beginning, case_session, execution, homes
 from alita_tui.evaluation.results import CaseResult
 from alita_tui.evaluation.suite import read_suite
-from tests.evaluation.test_run import MIND, settle
+from tests.app.evaluation.test_run import MIND, settle
 from tests.support.servers.openai_server import OpenAIServer
 
 Row = Callable[..., dict[str, float | str | None]]
@@ -31,7 +31,7 @@ class Clocks:
         """Seconds of both that were not the agent's until a case ended, for each case."""
         self._agent = self._agent_processor = 0.0
         self._begin: Callable[..., Awaitable[None]] = TaskRunner.begin
-        self._make: Callable[..., None] = eval_session.prepare_home
+        self._make: Callable[..., None] = case_session.prepare_home
 
     async def task(self, *given: object) -> None:
         """Do a task. What the processor does meanwhile is the agent's, and the model's server in this process."""
@@ -84,16 +84,16 @@ def evaluation(results: dict[str, dict[str, float | str | None]], row: Row, case
         )
         path.write_text("".join(json.dumps(_case(n)) + "\n" for n in range(cases + 1)))
         app = AppContext.open(home)
-        setup = eval_begin.begin(
+        setup = beginning.begin(
             app, read_suite(path), path, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
         )
-        run = eval_begin.folder_of_runs(app) / setup.run
+        run = beginning.folder_of_runs(app) / setup.run
         with (
             patch.object(TaskRunner, "begin", lambda *given: clocks.task(*given)),
-            patch.object(eval_homes, "prepare_home", clocks.home),
+            patch.object(homes, "prepare_home", clocks.home),
         ):
             began = time.perf_counter()
-            done = asyncio.run(evaluating.run_cases(app, setup, run, 1, clocks.ended))
+            done = asyncio.run(execution.run_cases(app, setup, run, 1, clocks.ended))
         close_all()
     assert len(done) == len(clocks.ends) == cases + 1
     assert sum(not one.solved for one in done) == sum("wrong" in _case(n)["task"] for n in range(cases + 1))

@@ -14,8 +14,8 @@ from alita_tui.cli.evaluating import _table
 from alita_tui.cli.plain_evaluations import Evaluations, _about
 from alita_tui.console.evaluations.ports import RunLine
 from alita_tui.evaluation.results import CaseResult, Setup
-from tests.evaluation.test_checks import suite
-from tests.evaluation.test_run import MIND, settle, sums
+from tests.app.evaluation.test_checks import suite
+from tests.app.evaluation.test_run import MIND, settle, sums
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault
 

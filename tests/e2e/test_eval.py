@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from alita_tui.app import eval_shown
 from alita_tui.app.context import DEMO_SCRIPT, AppContext
+from alita_tui.app.evaluation import views
 from alita_tui.config.paths import shipped
 from alita_tui.console.evaluations.ports import CaseLine
 from alita_tui.llm.scripted import Rule as ScriptRule
+from tests.app.evaluation.test_checks import suite
+from tests.app.evaluation.test_run import MIND, settle
 from tests.cli.scripted_runs import act
 from tests.e2e.over_wire import SCRIPT
 from tests.e2e.test_plain import MENU, TO_APPROVE
 from tests.e2e.test_terminal import Terminal
 from tests.e2e.walks import BUILD, accepting, parked
-from tests.evaluation.test_checks import suite
-from tests.evaluation.test_run import MIND, settle
 from tests.support.servers.openai_server import OpenAIServer
 
 pytestmark = [pytest.mark.podman, pytest.mark.walk]
@@ -210,6 +210,6 @@ def lines_of(home: Path) -> tuple[CaseLine, ...]:
     """The newest run's cases as the console lists them."""
     app = AppContext.open(home)
     try:
-        return eval_shown.run_sheet(app, eval_shown.run_lines(app)[0].run).cases
+        return views.run_sheet(app, views.run_lines(app)[0].run).cases
     finally:
         app.close()

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_costs import Key, home_of
-from alita_tui.app.eval_homes import CaseHomes
-from alita_tui.app.eval_waiting import (
+from alita_tui.app.evaluation.costs import Key, home_of
+from alita_tui.app.evaluation.homes import CaseHomes
+from alita_tui.app.evaluation.waiting import (
     Wait,
     held_elsewhere,
     may_go_on,

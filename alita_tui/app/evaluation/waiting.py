@@ -10,7 +10,7 @@ import msgspec
 
 from alita_tui.app.background.consoles import open_in_console
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_costs import Key
+from alita_tui.app.evaluation.costs import Key
 from alita_tui.config.paths import locate
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.builds import ParkedBuild

@@ -16,8 +16,8 @@ import pytest
 
 from alita_tui.events import BudgetSpent
 from alita_tui.llm.scripted import Rule, Script, ScriptReply
+from tests.app.evaluation.test_checks import suite
 from tests.cli.scripted_runs import act
-from tests.evaluation.test_checks import suite
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault, Received
 
@@ -240,7 +240,7 @@ def test_what_was_paid_for_a_case_that_the_budget_cut_off_is_told(
 
 def _shown_lines(home: Path) -> tuple[Any, ...]:
     from alita_tui.app.context import AppContext
-    from alita_tui.app.eval_shown import run_lines
+    from alita_tui.app.evaluation.views import run_lines
 
     app = AppContext.open(home)
     try:
@@ -255,7 +255,7 @@ def test_what_was_paid_is_read_again_only_where_a_session_changed(
     """A list of runs opens no session twice, however long it is; one that changed, or whose case ended, counts anew."""
     from datetime import UTC, datetime
 
-    from alita_tui.app import eval_costs
+    from alita_tui.app.evaluation import costs
     from alita_tui.evaluation.results import Setup
     from alita_tui.store.sessions import SessionFile, SessionStore
     from tests.statistics.simulated import envelopes
@@ -276,17 +276,17 @@ def test_what_was_paid_is_read_again_only_where_a_session_changed(
         SessionStore(folder).add(name, told)
         paid[number] = sum(one.event.cost_usd or 0.0 for one in told if isinstance(one.event, BudgetSpent))
     opened.clear()
-    assert eval_costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 2
-    assert eval_costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 2
+    assert costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 2
+    assert costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 2
     (tmp_path / "costs.json").write_text("damaged")
-    assert eval_costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 4
+    assert costs.unfinished_usd(tmp_path, setup) == pytest.approx(paid[0] + paid[1]) and len(opened) == 4
     (tmp_path / "judge" / "x-1.json").unlink()
     SessionStore(tmp_path / "judge").add("x-1", envelopes("x-1", datetime(2026, 11, 2, tzinfo=UTC), tasks=1))
     opened.clear()
-    assert eval_costs.unfinished_usd(tmp_path, setup) != pytest.approx(paid[0] + paid[1])
+    assert costs.unfinished_usd(tmp_path, setup) != pytest.approx(paid[0] + paid[1])
     assert [path.name for path in opened] == ["x-1.json"]
     (tmp_path / "results.jsonl").write_text('{"case": "a", "model": "a:b", "turn": 1, "home": "homes/1"}\n')
-    assert eval_costs.unfinished_usd(tmp_path, setup) < paid[1], "what has ended is in its result"
+    assert costs.unfinished_usd(tmp_path, setup) < paid[1], "what has ended is in its result"
 
 
 def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:
@@ -331,24 +331,24 @@ def test_two_runs_that_begin_at_once_are_two(tmp_path: Path, monkeypatch: pytest
     """The clock of both says the same second: neither takes the other's folder, and no error is shown."""
     from datetime import UTC, datetime
 
-    from alita_tui.app import eval_begin
     from alita_tui.app.context import AppContext
+    from alita_tui.app.evaluation import beginning
     from alita_tui.evaluation.suite import read_suite
 
-    monkeypatch.setattr(eval_begin, "now", lambda: datetime(2026, 11, 26, tzinfo=UTC))
+    monkeypatch.setattr(beginning, "now", lambda: datetime(2026, 11, 26, tzinfo=UTC))
     app = AppContext.open(tmp_path / "home")
     path = sums(tmp_path / "s", 1)
     read, names = read_suite(path), set()
     for _ in range(3):
         # Another process has looked before the folder was there.
         monkeypatch.setattr(Path, "exists", lambda one, **_: False)
-        setup = eval_begin.begin(
+        setup = beginning.begin(
             app, read, path, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
         )
         monkeypatch.undo()
-        monkeypatch.setattr(eval_begin, "now", lambda: datetime(2026, 11, 26, tzinfo=UTC))
+        monkeypatch.setattr(beginning, "now", lambda: datetime(2026, 11, 26, tzinfo=UTC))
         assert (
-            json.loads((eval_begin.folder_of_runs(app) / setup.run / "run.json").read_text())["run"]
+            json.loads((beginning.folder_of_runs(app) / setup.run / "run.json").read_text())["run"]
             == setup.run
         )
         names.add(setup.run)
@@ -393,29 +393,29 @@ async def test_an_error_that_nobody_foresaw_ends_its_case_and_no_other(
     tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault of alita's own in one check, and a home that cannot be made: both are told, what was paid is counted."""
-    from alita_tui.app import eval_begin, eval_case, evaluating
     from alita_tui.app.context import AppContext
-    from alita_tui.app.eval_costs import home_of
+    from alita_tui.app.evaluation import beginning, case_runner, execution
+    from alita_tui.app.evaluation.costs import home_of
     from alita_tui.evaluation.suite import read_suite
 
     home, folder = tmp_path / "home", sums(tmp_path / "s", 4)
     settle(home, server)
-    from alita_tui.app.eval_checks import judge
+    from alita_tui.app.evaluation.checks import judge
 
     async def faulty(app: Any, suite: Any, check: Any, answer: str, history: Any, *given: Any) -> Any:
         if any("Add 1." in getattr(one.event, "text", "") for one in history):
             raise ZeroDivisionError("a fault of [red]alita[/red]")
         return await judge(app, suite, check, answer, history, *given)
 
-    monkeypatch.setattr(eval_case, "judge", faulty)
+    monkeypatch.setattr(case_runner, "judge", faulty)
     app = AppContext.open(home)
-    setup = eval_begin.begin(
+    setup = beginning.begin(
         app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
     )
-    run = eval_begin.folder_of_runs(app) / setup.run
+    run = beginning.folder_of_runs(app) / setup.run
     (run / "homes").mkdir()
     (run / home_of(("sum-2", "custom:one", 1))).write_text("in the way")
-    results = await evaluating.run_cases(app, setup, run, 2, lambda *_: None)
+    results = await execution.run_cases(app, setup, run, 2, lambda *_: None)
     app.close()
     told = {one.case: one for one in results}
     assert {name: one.failure for name, one in told.items()} == {
@@ -431,15 +431,15 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
     """What could not be written says nothing of the case, which is gone on with once there is room."""
     import errno
 
-    from alita_tui.app import eval_begin, eval_case, eval_costs, eval_runs, eval_session, evaluating
     from alita_tui.app.context import AppContext
+    from alita_tui.app.evaluation import beginning, case_runner, case_session, costs, execution, run_store
     from alita_tui.evaluation.suite import read_suite
     from alita_tui.spine.errors import StoreError
     from alita_tui.store import disk
 
     home, folder, full = tmp_path / "home", sums(tmp_path / "s", 3), ["by the store", "by the system"]
     settle(home, server)
-    play = eval_session.play
+    play = case_session.play
 
     async def filling(app: Any, task: str, *given: Any, **more: Any) -> Any:
         played = await play(app, task, *given, **more)
@@ -450,30 +450,30 @@ async def test_a_full_disk_stops_a_run_and_fails_no_case(
             raise disk.store_error("saved", folder, no_room) from no_room
         return played
 
-    monkeypatch.setattr(eval_case, "play", filling)
+    monkeypatch.setattr(case_runner, "play", filling)
     app = AppContext.open(home)
-    setup = eval_begin.begin(
+    setup = beginning.begin(
         app, read_suite(folder), folder, (), repeat=1, budget_usd=0, approve="none", without=(), tags=()
     )
-    run = eval_begin.folder_of_runs(app) / setup.run
+    run = beginning.folder_of_runs(app) / setup.run
     while full:
         with pytest.raises(StoreError, match="No space left") as told:
-            await evaluating.run_cases(app, setup, run, 1, lambda *_: None)
+            await execution.run_cases(app, setup, run, 1, lambda *_: None)
         assert "free some space" in told.value.hint
-        assert [one.case for one in eval_runs.results_of(run)] == ["sum-0"]
+        assert [one.case for one in run_store.results_of(run)] == ["sum-0"]
         (run / "costs.json.tmp").symlink_to("/dev/full")
-        assert eval_costs.unfinished_usd(run, setup) == pytest.approx(2 * CALL), "and what it paid is told"
+        assert costs.unfinished_usd(run, setup) == pytest.approx(2 * CALL), "and what it paid is told"
         (run / "run.json.tmp").symlink_to("/dev/full")
         with pytest.raises(StoreError, match="No space left"):
-            eval_begin.raised(app, setup, 9.0)
+            beginning.raised(app, setup, 9.0)
         del full[0]
-    results = await evaluating.run_cases(app, setup, run, 1, lambda *_: None)
+    results = await execution.run_cases(app, setup, run, 1, lambda *_: None)
     app.close()
     assert [one.failure for one in results] == ["", "", ""] and len(server.requests) == 6, (
         "nothing is asked twice"
     )
     assert sum(one.usd for one in results) == pytest.approx(6 * CALL)
-    assert eval_costs.unfinished_usd(run, setup) == 0
+    assert costs.unfinished_usd(run, setup) == 0
 
 
 def test_a_rubric_is_judged_and_the_judge_is_measured(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from alita_tui import events as e
 from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_checks import judge
+from alita_tui.app.evaluation.checks import judge
 from alita_tui.evaluation.checks import File, Judged, Rubric
 from alita_tui.evaluation.suite import Suite
 from alita_tui.spine.envelope import Envelope

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_begin import SETUP, folder_of_runs
-from alita_tui.app.eval_costs import HOMES, RESULTS
-from alita_tui.app.eval_waiting import pending_in
+from alita_tui.app.evaluation.beginning import SETUP, folder_of_runs
+from alita_tui.app.evaluation.costs import HOMES, RESULTS
+from alita_tui.app.evaluation.waiting import pending_in
 from alita_tui.config.paths import shipped
 from alita_tui.evaluation.results import CaseResult, Setup, lines
 from alita_tui.events import ready

@@ -14,13 +14,20 @@ from typing import Literal
 from msgspec.structs import replace
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_budget import LEAST_USD, RunBudget
-from alita_tui.app.eval_checks import judge, start_check
-from alita_tui.app.eval_costs import Key, home_of, judge_prefix, judged_in, paid_in
-from alita_tui.app.eval_homes import CaseHomes
-from alita_tui.app.eval_judge import judging
-from alita_tui.app.eval_session import answer_of, case_home, failure_of, library_of, play, result_of
-from alita_tui.app.eval_waiting import held_elsewhere, pending_in
+from alita_tui.app.evaluation.budget import LEAST_USD, RunBudget
+from alita_tui.app.evaluation.case_session import (
+    answer_of,
+    case_home,
+    failure_of,
+    library_of,
+    play,
+    result_of,
+)
+from alita_tui.app.evaluation.checks import judge, start_check
+from alita_tui.app.evaluation.costs import Key, home_of, judge_prefix, judged_in, paid_in
+from alita_tui.app.evaluation.homes import CaseHomes
+from alita_tui.app.evaluation.judge import judging
+from alita_tui.app.evaluation.waiting import held_elsewhere, pending_in
 from alita_tui.app.lending import Lent
 from alita_tui.confined.run import Started
 from alita_tui.evaluation.checks import Exact, Judged, Rubric

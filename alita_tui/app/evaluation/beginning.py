@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+import alita_tui
 from alita_tui import __version__
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
@@ -151,7 +152,7 @@ def _model_name(app: AppContext) -> str:
 
 def _prompts() -> dict[str, str]:
     """Return the SHA-256 of each prompt by its path in the package."""
-    folder = Path(__file__).parents[1]
+    folder = Path(alita_tui.__file__).parent
     places = ("agent/prompts/*.md", "agent/roles/*.toml", "toolsmith/prompts/*.md", "runtimes/*/prompt.md")
     files = sorted(file for place in places for file in folder.glob(place))
     return {str(file.relative_to(folder)): sha256(file.read_bytes()).hexdigest() for file in files}

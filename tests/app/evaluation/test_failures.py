@@ -9,7 +9,7 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
-from alita_tui.app.eval_session import failure_of
+from alita_tui.app.evaluation.case_session import failure_of
 from alita_tui.evaluation.results import FAILURE_WORDS
 from alita_tui.events import RunReport
 from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest

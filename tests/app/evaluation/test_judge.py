@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.eval_judge import Judge, agreements
+from alita_tui.app.evaluation.judge import Judge, agreements
 from alita_tui.evaluation.checks import Rubric
 from alita_tui.evaluation.suite import Suite, read_suite
 from alita_tui.events import ToolRequest
@@ -18,9 +18,9 @@ from alita_tui.llm.scripted import Rule, Script
 from alita_tui.llm.text_tools import read
 from alita_tui.spine.errors import AlitaError, BudgetExceeded, StoreError
 from alita_tui.spine.ports.models import Asker, ModelRequest, Reply
+from tests.app.evaluation.test_checks import suite
+from tests.app.evaluation.test_run import CALL, alita, settle
 from tests.cli.scripted_runs import act
-from tests.evaluation.test_checks import suite
-from tests.evaluation.test_run import CALL, alita, settle
 from tests.support.servers.openai_server import OpenAIServer
 
 JUDGE = "custom:one"

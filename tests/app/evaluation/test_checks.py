@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from alita_tui import events as e
-from alita_tui.app.eval_checks import judge
-from alita_tui.app.eval_runs import suite_path
+from alita_tui.app.evaluation.checks import judge
+from alita_tui.app.evaluation.run_store import suite_path
 from alita_tui.confined.answers import Question, as_text, ask, start
 from alita_tui.evaluation.checks import (
     Contains,
@@ -465,7 +465,7 @@ async def test_a_task_that_had_to_be_refused_is_touched_by_a_tool_that_came_or_r
 
 @pytest.mark.parametrize("name", ["injection", "refuse"])
 def test_a_suite_that_ships_can_be_read_by_its_name(name: str, tmp_path: Path, monkeypatch) -> None:
-    from alita_tui.app.eval_runs import suite_path
+    from alita_tui.app.evaluation.run_store import suite_path
 
     monkeypatch.chdir(tmp_path)
     assert len(read_suite(suite_path(Path(name))).cases) >= 3

@@ -13,7 +13,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_costs import JUDGES
+from alita_tui.app.evaluation.costs import JUDGES
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.model_calls import model_calls
 from alita_tui.evaluation import checks as c

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from alita_tui.app import eval_begin, eval_costs, eval_runs
-from alita_tui.app.eval_judge import agreements
-from alita_tui.app.eval_waiting import asked, command, held_elsewhere, pending_in, shown_in_console
+from alita_tui.app.evaluation import beginning, costs, run_store
+from alita_tui.app.evaluation.judge import agreements
+from alita_tui.app.evaluation.waiting import asked, command, held_elsewhere, pending_in, shown_in_console
 from alita_tui.config.paths import locate
 from alita_tui.console.evaluations.ports import CaseLine, CaseState, RunLine, RunSheet, RunState
 from alita_tui.evaluation.results import FAILURE_WORDS, CaseResult, Setup
@@ -40,14 +40,14 @@ _BEGUN = re.compile(rb"(?m)^run (\S+)$")
 
 def run_lines(app: AppContext) -> tuple[RunLine, ...]:
     """Return all runs, newest first. Blocks on the disk. Raises StoreError."""
-    at, setups = eval_begin.folder_of_runs(app), reversed(eval_runs.runs(app))
-    return tuple(_line(setup, at / setup.run, eval_runs.results_of(at / setup.run)) for setup in setups)
+    at, setups = beginning.folder_of_runs(app), reversed(run_store.runs(app))
+    return tuple(_line(setup, at / setup.run, run_store.results_of(at / setup.run)) for setup in setups)
 
 
 def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLine:
     of = setup.planned
     state: RunState = "finished"
-    if eval_runs.is_running(folder):
+    if run_store.is_running(folder):
         state = "running"
     elif len(results) < of or not of and not results:
         state = "waiting" if setup.approve == "person" else "stopped"
@@ -55,7 +55,7 @@ def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLin
     with suppress(ValueError):
         started = datetime.fromisoformat(setup.started_at)
     # The costs of unfinished cases are not read while the run goes on, because its sessions change all the time.
-    more = 0.0 if state == "running" else eval_costs.unfinished_usd(folder, setup)
+    more = 0.0 if state == "running" else costs.unfinished_usd(folder, setup)
     return RunLine(
         run=setup.run, suite=setup.suite, models=setup.models, state=state, started=started, ended=len(results), of=of,
         solved=sum(result.solved for result in results),
@@ -67,15 +67,15 @@ def _line(setup: Setup, folder: Path, results: tuple[CaseResult, ...]) -> RunLin
 
 def run_sheet(app: AppContext, run: str) -> RunSheet:
     """Return one run with its cases. Blocks on the disk. Raises UsageError, StoreError."""
-    setup, folder = eval_runs.find_run(app, run)
-    results = eval_runs.results_of(folder)
+    setup, folder = run_store.find_run(app, run)
+    results = run_store.results_of(folder)
     line = _line(setup, folder, results)
     done = {result.key: result for result in results}
     cases = [_ended(folder, result) for result in results]
     with suppress(AlitaError):  # if the suite is gone or has changed, only the cases that ended are shown
         suite = read_suite(Path(setup.suite_path))
         if suite.digest == setup.suite_digest:
-            keys = [(case.id, model, turn) for case, model, turn in eval_begin.planned(setup, suite)]
+            keys = [(case.id, model, turn) for case, model, turn in beginning.planned(setup, suite)]
             cases = [
                 _ended(folder, done[key]) if key in done else _begun(folder, line, key, stream=suite.stream)
                 for key in keys
@@ -103,9 +103,9 @@ def _ended(folder: Path, result: CaseResult) -> CaseLine:
     )  # fmt: skip
 
 
-def _begun(folder: Path, line: RunLine, key: eval_costs.Key, *, stream: bool) -> CaseLine:
+def _begun(folder: Path, line: RunLine, key: costs.Key, *, stream: bool) -> CaseLine:
     """Return a case that has not ended."""
-    home, stream_session = eval_costs.place_of(folder, key, stream=stream)
+    home, stream_session = costs.place_of(folder, key, stream=stream)
     sessions = locate(home, {}).sessions
     recorded = sorted({path.name.split(".")[0] for path in sessions.glob(f"{stream_session or '*'}.json*")})
     session_id = recorded[-1] if recorded else ""
@@ -160,7 +160,7 @@ def case_events(app: AppContext, case: CaseLine) -> tuple[Envelope, ...]:
 def _home_of(app: AppContext, case: CaseLine) -> Iterator[AppContext]:
     from alita_tui.app.context import AppContext
 
-    if not Path(case.home).is_relative_to(eval_begin.folder_of_runs(app)):
+    if not Path(case.home).is_relative_to(beginning.folder_of_runs(app)):
         raise UsageError(f"{one_line(case.home, 200)} is the home of no case.")
     home = AppContext.open(Path(case.home), strict=False)
     try:
@@ -178,7 +178,7 @@ async def begin(app: AppContext, words: str) -> str:
         arguments = shlex.split(words)
     except ValueError as error:
         raise UsageError(f"{one_line(words, 100)!r} cannot be read: {error}.") from error
-    folder = eval_begin.folder_of_runs(app)
+    folder = beginning.folder_of_runs(app)
     process, log = await asyncio.to_thread(_start, app, folder, arguments)
     until = asyncio.get_running_loop().time() + _START_SECONDS
     while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from alita_tui.app.eval_costs import Key
+from alita_tui.app.evaluation.costs import Key
 from alita_tui.evaluation.results import CaseResult
 
 LEAST_USD = 1e-6

@@ -16,11 +16,11 @@ import pytest
 from alita_tui import events as e
 from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.eval_gathering import Gathered, gather
+from alita_tui.app.evaluation.gathering import Gathered, gather
 from alita_tui.app.identity import now
 from alita_tui.spine.bus import Bus
 from alita_tui.store.sessions import SessionFile
-from tests.evaluation.test_run import MIND, settle
+from tests.app.evaluation.test_run import MIND, settle
 from tests.support.servers.openai_server import OpenAIServer
 
 KEY = "sk-ant-" + "q7Rw2Zt9" * 4

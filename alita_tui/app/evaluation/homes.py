@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_costs import Key, place_of
-from alita_tui.app.eval_session import prepare_home
+from alita_tui.app.evaluation.case_session import prepare_home
+from alita_tui.app.evaluation.costs import Key, place_of
 from alita_tui.spine.errors import AlitaError
 
 

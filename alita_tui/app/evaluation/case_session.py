@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_costs import paid
+from alita_tui.app.evaluation.costs import paid
 from alita_tui.app.lending import Lent
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.eval_begin import planned
-from alita_tui.app.eval_budget import RunBudget
-from alita_tui.app.eval_case import CaseRunner
-from alita_tui.app.eval_costs import Key, judged_in, paid_in
-from alita_tui.app.eval_homes import CaseHomes
-from alita_tui.app.eval_queue import CaseQueue, Waits
-from alita_tui.app.eval_runs import append_result, locked, results_of
+from alita_tui.app.evaluation.beginning import planned
+from alita_tui.app.evaluation.budget import RunBudget
+from alita_tui.app.evaluation.case_queue import CaseQueue, Waits
+from alita_tui.app.evaluation.case_runner import CaseRunner
+from alita_tui.app.evaluation.costs import Key, judged_in, paid_in
+from alita_tui.app.evaluation.homes import CaseHomes
+from alita_tui.app.evaluation.run_store import append_result, locked, results_of
 from alita_tui.app.lending import Lent
 from alita_tui.evaluation.results import CaseResult, Setup
 from alita_tui.evaluation.suite import Case, Suite, read_suite

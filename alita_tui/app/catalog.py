@@ -242,31 +242,31 @@ class AppCatalog:
 
     async def servers(self) -> tuple[ServerLine, ...]:
         """Return the MCP servers of this home."""
-        from alita_tui.app.server_views import lines
+        from alita_tui.app.servers.views import lines
 
         return await asyncio.to_thread(lines, self._app)
 
     async def change_server(self, change: ServerChange, name: str) -> str:
         """Test, switch or remove a server; return the outcome in words."""
-        from alita_tui.app.server_views import changed
+        from alita_tui.app.servers.views import changed
 
         return await changed(self._app, change, name)
 
     async def server_tool(self, server: str, tool: str) -> WholeTool:
         """Return a tool of a server with all its parts."""
-        from alita_tui.app.server_views import whole
+        from alita_tui.app.servers.views import whole
 
         return await asyncio.to_thread(whole, self._app, server, tool)
 
     async def approve_server_tool(self, shown: WholeTool, unread: int) -> str:
         """Approve exactly the tool that was shown; return the outcome in words."""
-        from alita_tui.app.server_views import approved
+        from alita_tui.app.servers.views import approved
 
         return await asyncio.to_thread(approved, self._app, shown, unread)
 
     async def try_server_tool(self, shown: WholeTool, arguments: str) -> str:
         """Call a tool of a server once; return the outcome in words."""
-        from alita_tui.app.server_views import tried
+        from alita_tui.app.servers.views import tried
 
         return await tried(self._app, shown, arguments)
 

@@ -17,7 +17,7 @@ from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.model_calls import model_calls
-from alita_tui.app.servers import LazyServers
+from alita_tui.app.servers.book import LazyServers
 from alita_tui.app.session import open_file
 from alita_tui.events import Artefact, Json, RunReport, ToolRecord
 from alita_tui.spine.bus import Bus

@@ -27,7 +27,7 @@ from alita_tui.app.project import proposal_budget
 from alita_tui.app.queue_inbox import followed
 from alita_tui.app.recordings import is_fork
 from alita_tui.app.sandbox_watch import watched
-from alita_tui.app.servers import LazyServers
+from alita_tui.app.servers.book import LazyServers
 from alita_tui.app.verdicts import FaultsUnknown, ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus

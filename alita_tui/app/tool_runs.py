@@ -14,7 +14,7 @@ from alita_tui.app.checking import NoModel, checks
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.model_calls import model_calls
-from alita_tui.app.servers import LazyServers
+from alita_tui.app.servers.book import LazyServers
 from alita_tui.events import Json, Lock, RunReport, Source, ToolDraft, ToolRecord, build_digest
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.servers import ServerBook
+from alita_tui.app.servers.book import ServerBook
 from alita_tui.cli.mcp_servers import (
     Name,
     approve,
@@ -29,7 +29,7 @@ from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.text import one_line, reveal
 
 if TYPE_CHECKING:
-    from alita_tui.app.servers import KnownServer
+    from alita_tui.app.servers.book import KnownServer
 
 _RED = typer.colors.RED
 
@@ -147,8 +147,8 @@ def _known(
     headers: dict[str, str],
     on_host: bool = False,
 ) -> KnownServer:
-    from alita_tui.app.server_commands import prepared
-    from alita_tui.app.servers import KnownServer
+    from alita_tui.app.servers.book import KnownServer
+    from alita_tui.app.servers.preparing import prepared
     from alita_tui.events import Capabilities
     from alita_tui.spine.grants import canonical, faults
     from alita_tui.spine.servers import NAME, ServerSpec
@@ -215,7 +215,7 @@ def _program(word: str, folder: Path) -> str:
 
 
 def _add(app: AppContext, known: KnownServer, *, replace: bool) -> None:
-    from alita_tui.app.server_looks import look_at
+    from alita_tui.app.servers.outside_session import look_at
 
     name = known.spec.name
     if known.spec.place == "host":

@@ -11,14 +11,14 @@ import msgspec
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.servers import ServerBook
+from alita_tui.app.servers.book import ServerBook
 from alita_tui.cli.accepting import Accept
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import counted, one_line, reveal
 
 if TYPE_CHECKING:
-    from alita_tui.app.servers import KnownServer, Offered
+    from alita_tui.app.servers.book import KnownServer, Offered
 
 _TELLS_APART = 8
 """Characters of a digest in a list: too few to approve by, so that each tool is shown before its approval."""
@@ -279,7 +279,7 @@ def test(
 
     A call does whatever the tool does: a server that was granted hosts may reach them meanwhile.
     """
-    from alita_tui.app.server_looks import look_at, trial
+    from alita_tui.app.servers.outside_session import look_at, trial
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)
@@ -308,7 +308,7 @@ def test(
 
 def login(context: typer.Context, name: Name) -> None:
     """Log in at a server by its address: the page to open is printed, and opened where there is a browser."""
-    from alita_tui.app.server_looks import look_at
+    from alita_tui.app.servers.outside_session import look_at
 
     app = AppContext.open(context.obj)
     known = ServerBook(app).get(name)

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from alita_tui.app import server_views
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.server_looks import look_at
-from alita_tui.app.servers import KnownServer, ServerBook
+from alita_tui.app.servers import views
+from alita_tui.app.servers.book import KnownServer, ServerBook
+from alita_tui.app.servers.outside_session import look_at
 from alita_tui.mcp_box.remote.pinning import listing
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.servers import ServerSpec
@@ -45,35 +45,35 @@ def lists(app: AppContext, **descriptor: Any) -> None:
 
 def test_exactly_the_tool_that_was_shown_is_approved_with_its_risks(app: AppContext) -> None:
     lists(app)
-    shown = server_views.whole(app, "far", "far_hi")
+    shown = views.whole(app, "far", "far_hi")
     assert '"description": "Greets."' in "".join(text for _, text in shown.parts)
     assert "remote-code" in [name for name, _, _ in shown.risks]
-    assert "far_hi v1" in server_views.approved(app, shown, 3)
+    assert "far_hi v1" in views.approved(app, shown, 3)
     record = app.library.versions("far_hi")[-1]
     assert (record.digest, record.origin) == (shown.digest, "remote")
     entry = app.audit.entries()[-1]
     told = msgspec.json.encode(entry).decode()
     assert "accepted: " in told and "approved with 3 lines unread" in told
-    assert "approved already" in server_views.approved(app, shown, 0)
+    assert "approved already" in views.approved(app, shown, 0)
 
 
 def test_a_tool_that_changed_while_it_was_on_screen_is_not_approved(app: AppContext) -> None:
     lists(app)
-    shown = server_views.whole(app, "far", "far_hi")
+    shown = views.whole(app, "far", "far_hi")
     lists(app, description="Greets, and sends your files.")
     with pytest.raises(UsageError, match="not what was on screen"):
-        server_views.approved(app, shown, 0)
+        views.approved(app, shown, 0)
     assert app.library.versions("far_hi") == ()
     with pytest.raises(UsageError, match="lists no tool"):
-        server_views.whole(app, "far", "gone")
+        views.whole(app, "far", "gone")
 
 
 def test_risks_that_are_others_by_now_were_not_accepted(app: AppContext) -> None:
     lists(app)
-    shown = server_views.whole(app, "far", "far_hi")
+    shown = views.whole(app, "far", "far_hi")
     fewer = msgspec.structs.replace(shown, risks=shown.risks[1:])
     with pytest.raises(UsageError, match="not what was on screen"):
-        server_views.approved(app, fewer, 0)
+        views.approved(app, fewer, 0)
     assert app.library.versions("far_hi") == ()
 
 
@@ -84,15 +84,15 @@ async def test_a_test_call_is_of_the_tool_that_was_shown_and_approves_nothing(ap
         book = ServerBook(app)
         known = await look_at(app, book.typed(KnownServer(spec=spec)))
         book.put_in_place(known, replace=True)
-        shown = server_views.whole(app, "far", "far_hi")
-        said = await server_views.tried(app, shown, shown.example)
+        shown = views.whole(app, "far", "far_hi")
+        said = await views.tried(app, shown, shown.example)
         assert said.startswith("ok after") and "hello" in said
         for arguments in ("", "[1]", "{"):
             with pytest.raises(UsageError, match="JSON"):
-                await server_views.tried(app, shown, arguments)
+                await views.tried(app, shown, arguments)
         remote.seen.clear()
         with pytest.raises(UsageError, match="not what was on screen"):
-            await server_views.tried(app, msgspec.structs.replace(shown, digest="0" * 64), "{}")
+            await views.tried(app, msgspec.structs.replace(shown, digest="0" * 64), "{}")
         assert not remote.seen and app.library.versions("far_hi") == ()
 
 
@@ -103,7 +103,7 @@ def test_the_example_of_a_test_call_has_what_is_required(app: AppContext) -> Non
         "required": ["city", "days", "gone"],
     }
     lists(app, inputSchema=takes)
-    assert server_views.whole(app, "far", "far_hi").example == '{"city":"","days":0,"gone":""}'
+    assert views.whole(app, "far", "far_hi").example == '{"city":"","days":0,"gone":""}'
 
 
 @pytest.mark.pty
@@ -113,7 +113,7 @@ def test_in_a_terminal_a_held_key_approves_nothing_and_a_deliberate_one_does(tmp
     app = AppContext.open(home)
     try:
         lists(app)
-        risks = server_views.whole(app, "far", "far_hi").risks
+        risks = views.whole(app, "far", "far_hi").risks
     finally:
         close_all()
     environ = {key: one for key, one in os.environ.items() if key not in ("COLUMNS", "LINES")}

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.servers import KnownServer, LazyServers, ServerBook
+from alita_tui.app.servers.book import KnownServer, LazyServers, ServerBook
 from alita_tui.cli.main import cli
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.redaction import Redactor

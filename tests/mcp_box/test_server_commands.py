@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.servers import KnownServer, ServerBook
+from alita_tui.app.servers.book import KnownServer, ServerBook
 from alita_tui.cli.main import cli
 from alita_tui.events import Lock, ToolName, build_digest
 from alita_tui.mcp_box.remote.commands import parse_command

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from alita_tui.app.context import AppContext, close_all
-from alita_tui.app.servers import ServerBook
+from alita_tui.app.servers.book import ServerBook
 from alita_tui.app.tool_runs import approve_anew
 from alita_tui.events import Capabilities, Lock
 from alita_tui.mcp_box.remote.pinning import listing

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui.app.identity import new_id
-from alita_tui.app.server_files import new_folder
-from alita_tui.app.servers import KnownServer
+from alita_tui.app.servers.book import KnownServer
+from alita_tui.app.servers.package_folders import new_folder
 from alita_tui.spine.servers import ServerSpec
 
 if TYPE_CHECKING:

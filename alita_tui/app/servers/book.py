@@ -12,7 +12,7 @@ import msgspec
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.logins import KeptLogin
 from alita_tui.app.secrets import learned_first
-from alita_tui.app.server_files import tidy
+from alita_tui.app.servers.package_folders import tidy
 from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest, ready
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports.sandbox import Job

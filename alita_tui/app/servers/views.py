@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.server_looks import look_at, trial
-from alita_tui.app.servers import KnownServer, Offered, ServerBook
+from alita_tui.app.servers.book import KnownServer, Offered, ServerBook
+from alita_tui.app.servers.outside_session import look_at, trial
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool, WholeTool
 from alita_tui.events import ToolDraft, build_digest
 from alita_tui.spine.errors import UsageError

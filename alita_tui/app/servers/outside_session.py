@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from alita_tui.app.identity import new_id
-from alita_tui.app.servers import KnownServer, LazyServers, ServerBook, Show, as_listed, seen
+from alita_tui.app.servers.book import KnownServer, LazyServers, ServerBook, Show, as_listed, seen
 from alita_tui.events import Json, RunReport, ToolDraft
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.sandbox import Job

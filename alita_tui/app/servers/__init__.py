@@ -1,0 +1,1 @@
+"""The MCP servers that alita uses: how they are stored, prepared, tried and shown."""

@@ -44,7 +44,7 @@ def serve(
     Which tools is a setting (`mcp.serve`). Over HTTP a client shows the token of the file `mcp.token` beside the
     settings, which is made when it is missing.
     """
-    from alita_tui.app import serving_process
+    from alita_tui.app.serving import process
 
     app = AppContext.open(context.obj)
     if not http:
@@ -52,7 +52,7 @@ def serve(
             raise UsageError(
                 "An address, --no-token and --name go with --http.", hint="alita mcp serve --http"
             )
-        asyncio.run(serving_process.serve_stdio(app))
+        asyncio.run(process.serve_stdio(app))
         return
 
     def ready(url: str) -> None:
@@ -61,7 +61,7 @@ def serve(
             typer.echo(f"Clients send: Authorization: Bearer (the text in {app.paths.mcp_token})", err=True)
 
     asyncio.run(
-        serving_process.serve_http(
+        process.serve_http(
             app, address or _ADDRESS, open_to_all=no_token, names=tuple(name or ()), ready=ready
         )
     )

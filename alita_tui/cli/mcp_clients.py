@@ -25,7 +25,7 @@ def install(
 
     A backup is kept beside the file, and nothing else in it is touched.
     """
-    from alita_tui.app.mcp_install import apply, planned
+    from alita_tui.app.serving.install import apply, planned
 
     plan = planned(client, _command(context), os.environ)
     if not plan.changes:

@@ -68,7 +68,7 @@ def _chosen(app: AppContext) -> list[str]:
 
 def _build(app: AppContext, names: list[str]) -> None:
     """Have tools built that are not there yet; each waits for the person's verdict. Raise UsageError."""
-    from alita_tui.app.serving_builds import build_now
+    from alita_tui.app.serving.builds import build_now
 
     needs = {
         name: _asked(f"There is no tool {one_line(name, 60)} yet. What shall it do?", "--tool")

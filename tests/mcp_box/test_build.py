@@ -17,12 +17,12 @@ from mcp.shared.exceptions import MCPError
 from typer.testing import CliRunner, Result
 
 from alita_tui import events as e
-from alita_tui.app import serving_builds
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import recording
-from alita_tui.app.serving import Serving
-from alita_tui.app.serving_builds import RequestedBuild, RequestedBuilds, as_recorded
+from alita_tui.app.serving import builds as serving_builds
+from alita_tui.app.serving.builds import RequestedBuild, RequestedBuilds, as_recorded
+from alita_tui.app.serving.library import Serving
 from alita_tui.cli.main import cli
 from alita_tui.llm.scripted import Rule, Script
 from alita_tui.mcp_box.serve.server import ToolServer

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from alita_tui.app.client_session import ClientSession, decoded
 from alita_tui.app.context import AppContext
-from alita_tui.app.serving import Serving
+from alita_tui.app.serving.client_session import ClientSession, decoded
+from alita_tui.app.serving.library import Serving
 from alita_tui.mcp_box.serve.stdio import PromptLines, lines_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.serving import Client

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from alita_tui.app.mcp_install import apply, planned
+from alita_tui.app.serving.install import apply, planned
 from alita_tui.cli.main import cli
 from alita_tui.cli.mcp_clients import _difference
 from alita_tui.mcp_box.clients import ClientName, client_file

@@ -140,7 +140,7 @@ async def test_a_large_library_is_listed_in_part_and_the_rest_is_found(tmp_path:
     ],
 )
 def test_the_settings_choose_by_state_origin_or_name(tmp_path: Path, serve: str, listed: list[str]) -> None:
-    from alita_tui.app.serving import Serving
+    from alita_tui.app.serving.library import Serving
 
     home = lab.furnished(tmp_path / "home", lab.ADD, lab.WORDS, settings=f"[mcp]\nserve = {serve}\n")
 
@@ -151,7 +151,7 @@ def test_the_settings_choose_by_state_origin_or_name(tmp_path: Path, serve: str,
 
 
 def test_a_tool_that_the_settings_do_not_let_run_is_not_listed(tmp_path: Path) -> None:
-    from alita_tui.app.serving import Serving
+    from alita_tui.app.serving.library import Serving
 
     shell_tool = msgspec.structs.replace(numbered(1), language="bash", code="#!/bin/bash\necho 1\n")
     browser_tool = msgspec.structs.replace(numbered(2), capabilities=Capabilities(browser=True))
@@ -171,7 +171,7 @@ def test_a_tool_that_the_settings_do_not_let_run_is_not_listed(tmp_path: Path) -
 
 @pytest.mark.parametrize("word", ["trusted", "asked", "built"])
 def test_a_tool_is_not_served_for_being_called_like_a_kind_of_tool(tmp_path: Path, word: str) -> None:
-    from alita_tui.app.serving import Serving
+    from alita_tui.app.serving.library import Serving
 
     sly = msgspec.structs.replace(numbered(1), name=ToolName(word))
     home = lab.furnished(tmp_path / "home", sly, settings=f'[mcp]\nserve = ["{word}"]\n')
@@ -185,7 +185,7 @@ def test_a_tool_is_not_served_for_being_called_like_a_kind_of_tool(tmp_path: Pat
 
 
 def test_nothing_is_listed_that_is_not_what_was_approved(tmp_path: Path) -> None:
-    from alita_tui.app.serving import Serving
+    from alita_tui.app.serving.library import Serving
 
     home = lab.furnished(tmp_path / "home", lab.ADD, lab.WORDS)
     app = lab.approve(home)

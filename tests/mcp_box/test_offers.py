@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.serving import Serving
+from alita_tui.app.serving.library import Serving
 from alita_tui.events import MemoryItem
 from alita_tui.events.memory import RecipeStep
 from alita_tui.mcp_box.serve.server import ToolServer
@@ -84,7 +84,7 @@ def test_importing_the_command_imports_no_sdk() -> None:
     import subprocess
     import sys
 
-    words = "import sys, alita_tui.cli.mcp, alita_tui.app.mcp_install; sys.exit('mcp' in sys.modules or 'mcp_types' in sys.modules)"  # fmt: skip
+    words = "import sys, alita_tui.cli.mcp, alita_tui.app.serving.install; sys.exit('mcp' in sys.modules or 'mcp_types' in sys.modules)"  # fmt: skip
     assert (
         subprocess.run(
             [sys.executable, "-c", words], env=lab.environ(Path("/nowhere")), check=False

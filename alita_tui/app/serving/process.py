@@ -13,7 +13,7 @@ from typing import Any
 
 from alita_tui import __version__
 from alita_tui.app.context import AppContext
-from alita_tui.app.serving import Serving
+from alita_tui.app.serving.library import Serving
 from alita_tui.mcp_box.serve.server import ToolServer
 from alita_tui.spine.errors import StoreError, UsageError
 

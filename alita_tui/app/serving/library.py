@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from alita_tui.app.client_session import ClientSession
 from alita_tui.app.context import AppContext
 from alita_tui.app.forbidden import not_allowed_here
-from alita_tui.app.serving_builds import RequestedBuilds
-from alita_tui.app.serving_offers import Offers
+from alita_tui.app.serving.builds import RequestedBuilds
+from alita_tui.app.serving.client_session import ClientSession
+from alita_tui.app.serving.offers import Offers
 from alita_tui.events import Artefact, Json, Origin, ToolRecord, ToolState, build_digest
 from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError

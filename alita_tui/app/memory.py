@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from alita_tui import __version__
 from alita_tui import events as e
+from alita_tui.app.closed_session import resumed
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import history
 from alita_tui.events import Json, MemoryItem
-from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreLocked, UsageError
 from alita_tui.spine.history import of
@@ -117,19 +116,13 @@ def forgotten_since(app: AppContext, recorded: Sequence[Envelope]) -> list[e.Mem
 async def _record(app: AppContext, session: str, event: e.MemoryForgotten) -> None:
     """Record an event in a session that is not open. Raise UsageError, StoreLocked, StoreError."""
     from alita_tui.app.session import open_file
-    from alita_tui.view.fingerprint import fingerprint
-    from alita_tui.view.fold import fold_all
 
     if not session:
         return
     file = await asyncio.to_thread(open_file, app, session)
     try:
-        recorded = file.history()
-        await asyncio.to_thread(app.audit.catch_up, file.session_id, recorded)  # before it is resumed
-        bus = Bus(file.session_id, file, now, history=recorded, redactor=app.redactor())
-        await bus.emit(e.SessionResumed(restored=file.restored.events, note=file.restored.note))
-        await bus.emit(event)
-        await bus.emit(e.SessionClosed(state=fingerprint(fold_all(bus.history)), version=__version__))
+        async with resumed(app, file) as bus:
+            await bus.emit(event)
     finally:
         await asyncio.to_thread(file.close)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from alita_tui import __version__
 from alita_tui import events as e
+from alita_tui.app.closed_session import resumed
 from alita_tui.app.context import AppContext
-from alita_tui.app.identity import now
 from alita_tui.app.recordings import path_of
-from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.context import BLOCKS, NextCall, off
@@ -46,26 +45,20 @@ def next_call(
 
 async def switch_blocks(app: AppContext, session: str | None, requested: Mapping[str, bool]) -> None:
     """Record switches in a session, by default the newest. Raises UsageError, StoreLocked, StoreError."""
+    from alita_tui.app.session import open_file
     from alita_tui.state.reduce import reduce_all
-    from alita_tui.store.sessions import SessionFile
-    from alita_tui.view.fingerprint import fingerprint
-    from alita_tui.view.fold import fold_all
 
     if unknown := [name for name in requested if name not in BLOCKS]:
         raise UsageError(f"There is no block {unknown[0]!r}.", hint=f"There are {', '.join(BLOCKS)}.")
-    file = SessionFile.open(path_of(app, session))
+    file = await asyncio.to_thread(open_file, app, str(path_of(app, session)))
     try:
-        app.sessions.know(file)
-        bus = Bus(file.session_id, file, now, history=file.history(), redactor=app.redactor())
-        switches = dict(reduce_all(bus.history).switches)
+        switches = dict(reduce_all(file.history()).switches)
         currently_off = off(app.loaded.settings.context.blocks, switches)
         changes = {name: on for name, on in requested.items() if on == (name in currently_off)}
         if not changes:
             return
-        restored = file.restored
-        await bus.emit(e.SessionResumed(restored=restored.events, note=restored.note))
-        for name, on in changes.items():
-            await bus.emit(e.ContextSwitched(block=name, on=on))
-        await bus.emit(e.SessionClosed(state=fingerprint(fold_all(bus.history)), version=__version__))
+        async with resumed(app, file) as bus:
+            for name, on in changes.items():
+                await bus.emit(e.ContextSwitched(block=name, on=on))
     finally:
-        file.close()
+        await asyncio.to_thread(file.close)

@@ -6,7 +6,7 @@ A closed session is changed at once. If a process has it open, the change is lef
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,22 +14,13 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 from alita_tui import __version__
+from alita_tui.app.closed_session import resumed
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id, now
 from alita_tui.app.recordings import path_of, recording
-from alita_tui.events import (
-    AgentEnded,
-    AgentId,
-    SessionClosed,
-    SessionOpened,
-    SessionResumed,
-    TaskCancelled,
-    TaskId,
-    TaskSubmitted,
-    Value,
-)
+from alita_tui.events import AgentEnded, AgentId, SessionOpened, TaskCancelled, TaskId, TaskSubmitted, Value
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.commands import CancelTask, Retry, SubmitTask
+from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.errors import StoreLocked, UsageError
 from alita_tui.spine.history import of, of_kind
 from alita_tui.spine.text import one_line
@@ -349,11 +340,11 @@ async def begin_with(app: AppContext, session_id: str, task: SubmitTask) -> None
 
 
 async def _change_closed(app: AppContext, file: SessionFile, command: QueueCommand) -> None:
-    """Change the queue of a session that this process has opened, and close it."""
+    """Change the queue of a session that this process has opened, and close it; no task begins."""
     try:
-        redactor = await asyncio.to_thread(app.redactor)
-        bus = Bus(file.session_id, file, now, history=file.history(), redactor=redactor)
-        await _carry_out(app, bus, command, file.restored.events, file.restored.note)
+        change = _checked(file.history(), command)
+        async with resumed(app, file) as bus:
+            await _carry_out(app, bus, change)
     finally:
         await asyncio.to_thread(file.close)
 
@@ -365,34 +356,40 @@ def _newest(app: AppContext) -> str:
     return latest.path
 
 
-async def _carry_out(app: AppContext, bus: Bus, command: QueueCommand, restored: int, note: str) -> None:
-    """Change the queue of a closed session; no engine runs, and no task begins."""
-    from alita_tui.agent.given_files import GivenFiles
-    from alita_tui.agent.task_queue import TaskQueue
-    from alita_tui.agent.tasks import why_not_retried
-    from alita_tui.app.artefacts import session_artefacts
-    from alita_tui.state.reduce import reduce_all
-    from alita_tui.view.fingerprint import fingerprint
-    from alita_tui.view.fold import fold_all
+_Change = SubmitTask | EditTask | MoveTask | CancelTask | SwitchQueue
 
-    state = reduce_all(bus.history)
-    queue = TaskQueue(bus, new_id)
-    queue.restore(state)
+
+def _checked(history: Sequence[Envelope], command: QueueCommand) -> _Change:
+    """Return the command as the queue takes it. Raises UsageError if it is not possible."""
+    from alita_tui.agent.tasks import why_not_retried
+    from alita_tui.state.reduce import reduce_all
+
+    state = reduce_all(history)
     if isinstance(command, Retry):
         if why := why_not_retried(command.task_id, state):
             raise UsageError(why, hint="`alita tasks list` shows how each task ended.")
         task = next(task for task in state.tasks if task.task_id == command.task_id)
-        command = SubmitTask(
+        return SubmitTask(
             text=task.text, files=task.files, again=task.task_id, retried=True, queue_id=new_id()
         )
-    elif isinstance(command, CancelTask) and not queue.waits(command.task_id):
+    if isinstance(command, CancelTask) and all(task.queue_id != command.task_id for task in state.queue):
         raise UsageError(
             "That task is not in the queue.",
             hint="It continues when the session is opened; stop it there with Interrupt.",
         )
-    if bus.history:
-        await bus.emit(SessionResumed(restored=restored, note=note))
-    else:
+    return command
+
+
+async def _carry_out(app: AppContext, bus: Bus, command: _Change) -> None:
+    """Record a change of the queue."""
+    from alita_tui.agent.given_files import GivenFiles
+    from alita_tui.agent.task_queue import TaskQueue
+    from alita_tui.app.artefacts import session_artefacts
+    from alita_tui.state.reduce import reduce_all
+
+    queue = TaskQueue(bus, new_id)
+    queue.restore(reduce_all(bus.history))
+    if not bus.history:
         models = await asyncio.to_thread(app.models)
         try:
             await bus.emit(SessionOpened(model=models.name, recorded=models.recorded, version=__version__))
@@ -401,9 +398,8 @@ async def _carry_out(app: AppContext, bus: Bus, command: QueueCommand, restored:
     if isinstance(command, SubmitTask):
         files = command.files
         if command.attach:
-            handles = await GivenFiles(bus, session_artefacts(app, bus.session_id)).take_in(
-                command.attach, "The task is not queued."
-            )
+            artefacts = session_artefacts(app, bus.session_id)
+            handles = await GivenFiles(bus, artefacts).take_in(command.attach, "The task is not queued.")
             files = handles or ()
             if handles is None:
                 command = SubmitTask(text="")
@@ -419,4 +415,3 @@ async def _carry_out(app: AppContext, bus: Bus, command: QueueCommand, restored:
         )
     else:
         await queue.change(command)
-    await bus.emit(SessionClosed(state=fingerprint(fold_all(bus.history)), version=__version__))

@@ -18,12 +18,14 @@ from alita_tui.agent.context import Conversation
 from alita_tui.app.feedback import give_feedback
 from alita_tui.app.improving import records
 from alita_tui.app.memory import forgotten
+from alita_tui.app.next_call import switch_blocks
 from alita_tui.app.recordings import past_calls, recording
 from alita_tui.app.session import open_file, open_session
+from alita_tui.app.tasks import change
 from alita_tui.events import Lasting
 from alita_tui.replay.export_facts import line_of
 from alita_tui.replay.export_jsonl import read_jsonl
-from alita_tui.spine.commands import GiveFeedback
+from alita_tui.spine.commands import GiveFeedback, SwitchQueue
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError, UsageError
 from tests.crash.scene import WITNESS_LOG, CrashApp, at_the_console, open_app
@@ -93,6 +95,37 @@ def nothing_is_approved(app: CrashApp, folder: Path) -> None:
     assert ran(folder) == []
 
 
+def forgets(app: CrashApp, session_id: str) -> None:
+    """Forget a fact that the session taught."""
+    app.memory.write(
+        e.MemoryItem(
+            item_id="fact:1",
+            memory="semantic",
+            text="the door code is 4711",
+            source_session=session_id,
+            source_seq=2,
+            origin="statement",
+        )
+    )
+    assert asyncio.run(forgotten(app, app.memory.find("fact:1"))) == ()
+
+
+def rates(app: CrashApp, session_id: str) -> None:
+    """Rate the answer before."""
+    asyncio.run(give_feedback(app, session_id, GiveFeedback(rating="down")))
+
+
+def pauses(app: CrashApp, session_id: str) -> None:
+    """Pause the queue and let it go on."""
+    for paused in (True, False):
+        asyncio.run(change(app, session_id, SwitchQueue(paused=paused)))
+
+
+def switches(app: CrashApp, session_id: str) -> None:
+    """Switch a block of the context off."""
+    asyncio.run(switch_blocks(app, session_id, {"environment": False}))
+
+
 @pytest.mark.parametrize("lasting", ["library", "task"])
 def test_an_approval_written_into_a_file_is_asked_for_here(tmp_path: Path, lasting: Lasting) -> None:
     app = home(tmp_path)
@@ -116,6 +149,16 @@ def test_a_session_from_elsewhere_does_not_go_on(tmp_path: Path, lasting: Lastin
     nothing_is_approved(app, tmp_path)
     assert app.sessions.latest(own=True) is None
     assert app.inbox.pending() == () and past_calls(app, "double_it") == () and records(app) == {}
+
+
+@pytest.mark.parametrize("changes", [rates, pauses, switches])
+def test_nothing_is_added_to_a_session_from_elsewhere(tmp_path: Path, changes: Any) -> None:
+    app = home(tmp_path)
+    session_id = imported(app, up_to_the_approval(), tmp_path)
+    before = recording(app, session_id)
+    with pytest.raises(UsageError, match="comes from elsewhere"):
+        changes(app, session_id)
+    assert recording(app, session_id) == before
 
 
 def test_nor_does_a_fork_of_it_nor_a_file_that_lies_elsewhere(tmp_path: Path) -> None:
@@ -162,27 +205,7 @@ def killed_after_the_approval(folder: Path) -> tuple[CrashApp, str]:
     return app, placed(app, [replace(one, seq=n) for n, one in enumerate((opened, *before, *rest), 1)])
 
 
-def forgets(app: CrashApp, session_id: str) -> None:
-    """Forget a fact that the session taught."""
-    app.memory.write(
-        e.MemoryItem(
-            item_id="fact:1",
-            memory="semantic",
-            text="the door code is 4711",
-            source_session=session_id,
-            source_seq=2,
-            origin="statement",
-        )
-    )
-    assert asyncio.run(forgotten(app, app.memory.find("fact:1"))) == ()
-
-
-def rates(app: CrashApp, session_id: str) -> None:
-    """Rate the answer before."""
-    asyncio.run(give_feedback(app, session_id, GiveFeedback(rating="down")))
-
-
-@pytest.mark.parametrize("meanwhile", [lambda *_: None, forgets, rates])
+@pytest.mark.parametrize("meanwhile", [lambda *_: None, forgets, rates, pauses, switches])
 def test_a_verdict_that_was_given_here_survives_a_kill_whatever_is_done_first(
     tmp_path: Path, meanwhile: Any
 ) -> None:

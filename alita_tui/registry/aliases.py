@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from alita_tui.events import Alias, Json, ready
+from alita_tui.events import Alias
+from alita_tui.registry.stored import stored
 from alita_tui.spine.ports.library import Documents, Standing
 
 
@@ -36,7 +37,7 @@ class Aliases:
         self._documents.put(f"alias:{alias.name}", {"alias": msgspec.to_builtins(alias)})
 
     def _stored(self) -> tuple[Alias, ...]:
-        aliases = [alias for document in self._documents.all() if (alias := _read(document)) is not None]
+        aliases = [*stored(self._documents.all(), "alias", Alias)]
         if self._standing is None:
             return tuple(aliases)
         standing = self._standing()
@@ -53,11 +54,3 @@ def _as_logged(alias: Alias, standing: Standing) -> Alias:
     else:
         removed = not move.after
     return msgspec.structs.replace(alias, removed=removed)
-
-
-def _read(document: Json) -> Alias | None:
-    """Return a document as an alias; None if it is not one or cannot be read."""
-    try:
-        return msgspec.convert(document["alias"], ready(Alias))
-    except (msgspec.ValidationError, TypeError, KeyError):
-        return None

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from alita_tui.events import Ban, Capabilities, Json, ready
+from alita_tui.events import Ban, Capabilities
+from alita_tui.registry.stored import stored
 from alita_tui.spine.ports.library import Documents, Standing
 from alita_tui.spine.text import one_line
 
@@ -21,8 +22,7 @@ class Bans:
 
     def all(self, standing: Standing | None = None) -> tuple[Ban, ...]:
         """Return every ban, oldest first; `standing` is the log's state, if it was just read."""
-        stored = map(_read, self._documents.all())
-        bans = {ban.ban_id: ban for ban in stored if ban is not None}
+        bans = {ban.ban_id: ban for ban in stored(self._documents.all(), "ban", Ban)}
         for ban_id, ban in (standing or self._standing()).bans.items():
             stored_ban = bans.get(ban_id)
             bans[ban_id] = msgspec.structs.replace(ban, draft=stored_ban.draft) if stored_ban else ban
@@ -66,13 +66,3 @@ class Bans:
 
 def _key(ban_id: str) -> str:
     return f"ban:{ban_id}"
-
-
-def _read(document: Json) -> Ban | None:
-    """Return a document as a ban; None if it is not one or cannot be read."""
-    if not isinstance(document, dict) or "ban" not in document:
-        return None
-    try:
-        return msgspec.convert(document["ban"], ready(Ban))
-    except msgspec.ValidationError:
-        return None

@@ -21,6 +21,7 @@ from alita_tui.events import (
     Track,
     Value,
 )
+from alita_tui.registry.stored import parsed_time
 from alita_tui.registry.trust import RELIED_ON, failing
 from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
@@ -310,7 +311,7 @@ def _retire_unused(tool: ToolFacts, now: datetime) -> Proposal | None:
     shadow = {showing.instead for showing in tool.track.bypassed}
     if len(tool.track.bypassed) >= BYPASSED and len(shadow) == 1 and "" not in shadow and not record.runs:
         return _retire(record, f"{next(iter(shadow))} was built and used in its place each time")
-    if record.runs == 0 and now - _parsed_time(record.created_at, now) > _NEW_FOR:
+    if record.runs == 0 and now - parsed_time(record.created_at, now) > _NEW_FOR:
         return _retire(record, f"it was never run since {record.created_at[:10]}")
     return None
 
@@ -358,11 +359,3 @@ def _build(
         reason=str(one_line(reason, 400)),
         order=order,
     )
-
-
-def _parsed_time(text: str, otherwise: datetime) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return otherwise
-    return moment if moment.tzinfo else moment.replace(tzinfo=otherwise.tzinfo)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 import msgspec
 
-from alita_tui.events import Json, Value, ready
+from alita_tui.events import Value
+from alita_tui.registry.stored import parsed_time, stored
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
 
@@ -23,17 +22,10 @@ class _Built(Value, frozen=True):
     session_id: str = ""
 
 
-class Table(Documents, Protocol):
-    """Documents that several processes change."""
-
-    def changing(self) -> AbstractContextManager[None]:
-        """Lock them against changes by others. Raises StoreError."""
-
-
 class Proposed:
     """The proposals in the registry's documents."""
 
-    def __init__(self, documents: Table, clock: Clock = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, documents: Documents, clock: Clock = lambda: datetime.now(UTC)) -> None:
         self._documents = documents
         self._clock = clock
 
@@ -73,18 +65,7 @@ class Proposed:
                 self._documents.remove(f"proposal:{proposal_id}")
 
     def _all(self) -> tuple[_Built, ...]:
-        return tuple(built for document in self._documents.all() if (built := _read(document)) is not None)
+        return tuple(stored(self._documents.all(), "proposal", _Built))
 
     def _age(self, built: _Built) -> timedelta:
-        try:
-            built_at = datetime.fromisoformat(built.at)
-        except ValueError:
-            return timedelta.max
-        return self._clock() - (built_at if built_at.tzinfo else built_at.replace(tzinfo=UTC))
-
-
-def _read(document: Json) -> _Built | None:
-    try:
-        return msgspec.convert(document["proposal"], ready(_Built))
-    except (msgspec.ValidationError, TypeError, KeyError):
-        return None
+        return self._clock() - parsed_time(built.at, datetime.min.replace(tzinfo=UTC))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from alita_tui.events import Track
+from alita_tui.registry.stored import parsed_time
 from alita_tui.registry.trust import OUTCOMES, QUERIES, Use
 from alita_tui.spine.ranking import Calibration, Served, calibrated
 
@@ -69,9 +70,5 @@ def _before_outcomes(use: Use | None, track: Track | None) -> tuple[str, ...]:
 
 
 def _weight_by_age(timestamp: str, now: datetime) -> float:
-    try:
-        moment = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return _OLDEST
-    days = (now - (moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo))).days
+    days = (now - parsed_time(timestamp, datetime.min.replace(tzinfo=now.tzinfo))).days
     return next((weight for limit, weight in _AGES if days <= limit), _OLDEST)

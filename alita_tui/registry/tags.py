@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from alita_tui.events import Json, Value, ready
+from alita_tui.events import Value
+from alita_tui.registry.stored import stored
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.text import one_line
@@ -33,7 +34,7 @@ class Tags:
 
     def all(self) -> dict[str, tuple[str, ...]]:
         """Return the tags of every tool that has some."""
-        all_tagged = (tagged for document in self._documents.all() if (tagged := _read(document)) is not None)
+        all_tagged = stored(self._documents.all(), "tagged", Tagged)
         return {tagged.name: tagged.tags for tagged in all_tagged if tagged.tags}
 
     def of(self, name: str) -> tuple[str, ...]:
@@ -61,12 +62,3 @@ def tag(word: str) -> str:
             hint="Use a-z, 0-9, - and _, at most 32 of them: work, csv-2",
         )
     return name
-
-
-def _read(document: Json) -> Tagged | None:
-    if not isinstance(document, dict) or "tagged" not in document:
-        return None
-    try:
-        return msgspec.convert(document["tagged"], ready(Tagged))
-    except msgspec.ValidationError:
-        return None

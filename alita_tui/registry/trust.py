@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from alita_tui.events import Reliability, RunOutcome, Showing, ToolRecord, ToolState, Track, Value
+from alita_tui.registry.stored import parsed_time
 from alita_tui.spine.ranking import words
 from alita_tui.spine.text import counted, one_line
 
@@ -106,7 +107,7 @@ def reliability(use: Use, track: Track | None, now: datetime) -> Reliability:
     outcomes = track.outcomes if track and track.outcomes else _before_outcomes(use)
     good_weight, total_weight = _PRIOR_GOOD, _PRIOR
     for outcome in outcomes:
-        age = max(now - _parsed_time(outcome.at, now), timedelta(0))
+        age = max(now - parsed_time(outcome.at, now), timedelta(0))
         weight = (_GOOD.get(outcome.grade, 0.0) + _BAD.get(outcome.grade, 0.0)) * 0.5 ** (age / _HALF_LIFE)
         weight *= outcome.share
         total_weight += weight
@@ -129,7 +130,7 @@ def with_use(
     use = use or Use(name=record.draft.name, version=record.version)
     state = record.state
     if base(state) == "provisional":
-        idle = not pinned and now - _parsed_time(use.used_at or record.created_at, now) > _IDLE
+        idle = not pinned and now - parsed_time(use.used_at or record.created_at, now) > _IDLE
         state = "stale" if use.failing or failing(track) or idle else "provisional"
         if state == "provisional" and use.trusted and _proven(use, track) and not doubted(use, track, now):
             state = "trusted"
@@ -186,7 +187,7 @@ def _outcome_words(outcomes: tuple[RunOutcome, ...], now: datetime) -> str:
     if not outcomes:
         return "no run yet, so what an approved tool is taken for"
     good = sum(outcome.grade in _GOOD for outcome in outcomes)
-    days = (now - min(_parsed_time(outcome.at, now) for outcome in outcomes)).days
+    days = (now - min(parsed_time(outcome.at, now) for outcome in outcomes)).days
     parts = [f"{good} good of {len(outcomes)}" + (f" in {counted(days, 'day')}" if days else " today")]
     for grade, word in (("up", "👍"), ("down", "👎"), ("misfit", "not as its schema says")):
         number = sum(outcome.grade == grade for outcome in outcomes)
@@ -201,14 +202,6 @@ def _needs(showings: tuple[Showing, ...]) -> str:
     counts = (("shown", "shown"), ("used", "used"), ("accepted", "accepted"))
     parts = [f"{word} {sum(getattr(showing, field) for showing in showings)}" for field, word in counts]
     return f"found for {counted(len(showings), 'need')}, {', '.join(parts)}"
-
-
-def _parsed_time(text: str, otherwise: datetime) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return otherwise
-    return moment if moment.tzinfo else moment.replace(tzinfo=otherwise.tzinfo)
 
 
 def _shape(query: str) -> frozenset[str]:

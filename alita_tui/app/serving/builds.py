@@ -17,7 +17,8 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import recording
 from alita_tui.app.session import LiveSession, open_session
-from alita_tui.events import Capabilities, Json, Value, ready
+from alita_tui.events import Capabilities, Value
+from alita_tui.registry.stored import parsed_time, stored
 from alita_tui.spine.commands import Improve, Interrupt
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, StoreLocked, UsageError
@@ -30,6 +31,7 @@ from alita_tui.spine.text import one_line
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,47}")
 _LOOK_SECONDS = 1.0
 """Seconds between two looks whether the person has decided."""
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _KEY = "asked:"
 State = Literal["building", "waiting", "approved", "rejected", "failed"]
 
@@ -102,7 +104,7 @@ class RequestedBuilds:
         if self._running:
             raise UsageError("Another tool is being built.", hint="Ask again when it waits for its verdict.")
         most = self._app.loaded.settings.mcp.builds_per_day
-        if sum(now() - _when(entry.at) < timedelta(days=1) for entry in self._all()) >= most:
+        if sum(now() - parsed_time(entry.at, _LONG_AGO) < timedelta(days=1) for entry in self._all()) >= most:
             raise UsageError(
                 f"As many tools were asked for today as may be: {most}.",
                 hint="The owner of this library can raise it: alita config set mcp.builds_per_day N",
@@ -196,8 +198,7 @@ class RequestedBuilds:
         self._app.tool_documents.put(_KEY + entry.session_id, {"asked": msgspec.to_builtins(entry)})
 
     def _all(self) -> tuple[RequestedBuild, ...]:
-        documents = self._app.tool_documents.all()
-        return tuple(entry for document in documents if (entry := _read(document)) is not None)
+        return tuple(stored(self._app.tool_documents.all(), "asked", RequestedBuild))
 
     async def close(self) -> None:
         """Stop running builds; their sessions continue with `alita resume`, or when tools are served again."""
@@ -294,18 +295,3 @@ def _order(requester: str, request: BuildRequest) -> BuildOrder:
         examples=request.examples,
         needs=needs,
     )
-
-
-def _read(document: Json) -> RequestedBuild | None:
-    try:
-        return msgspec.convert(document["asked"], ready(RequestedBuild))
-    except (msgspec.ValidationError, TypeError, KeyError):
-        return None
-
-
-def _when(text: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)

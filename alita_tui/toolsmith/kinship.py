@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from alita_tui.events import BuildId, Json, ToolDraft, ToolRecord
+from alita_tui.events import BuildId, ToolDraft, ToolRecord
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, both_results
 from alita_tui.toolsmith.checks.fingerprints import answered_by_both, required, shape, shared_probes
-from alita_tui.toolsmith.checks.probes import equal, probes
+from alita_tui.toolsmith.checks.probes import equal
 from alita_tui.toolsmith.checks.workbench import Workbench
 
-_PROBES = 14
 FEWEST = 4
 """Fewest probes that both tools answer, and fewest different answers, for a comparison to count."""
 
@@ -30,7 +29,7 @@ async def kinship(bench: Workbench, left: ToolRecord, right: ToolRecord) -> tupl
 
     Both are 0 if the comparison is no evidence, because too few are answered or all answers are the same.
     """
-    pairs = await asyncio.to_thread(_pairs, left.draft, right.draft)
+    pairs = await asyncio.to_thread(shared_probes, left.draft, right.draft)
     left_case, right_case = (
         Case(build_id=BuildId("kinship"), draft=tool.draft, lock=tool.lock) for tool in (left, right)
     )
@@ -49,7 +48,3 @@ async def kinship(bench: Workbench, left: ToolRecord, right: ToolRecord) -> tupl
     ):
         return 0, 0
     return sum(equal(a, b) for a, b in both_answered), len(both_answered)
-
-
-def _pairs(left: ToolDraft, right: ToolDraft) -> list[tuple[Json, Json]]:
-    return shared_probes(left, right, probes(left, _PROBES // 2) + probes(right, _PROBES // 2))

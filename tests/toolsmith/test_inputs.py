@@ -13,14 +13,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from alita_tui.events import ToolDraft, ToolName
+from alita_tui.toolsmith.checks.fuzz import smaller
 from alita_tui.toolsmith.checks.growth_inputs import ladders, power
 from alita_tui.toolsmith.checks.inputs import constants, dated, inputs, scale
+from alita_tui.toolsmith.checks.judge_report import refused
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
-from alita_tui.toolsmith.checks.refusals import refused
-from alita_tui.toolsmith.checks.regex_texts import matching
 from alita_tui.toolsmith.checks.schema_gaps import holes
-from alita_tui.toolsmith.checks.schema_values import Maker
-from alita_tui.toolsmith.checks.shrink import smaller
+from alita_tui.toolsmith.checks.schema_values import Maker, matching
 from tests.toolsmith.behaving import honest, odd
 from tests.toolsmith.corpus import corpus
 

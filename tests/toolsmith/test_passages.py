@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alita_tui.events import Source
-from alita_tui.toolsmith.passages import fenced_passages
+from alita_tui.toolsmith.briefing import fenced_passages
 
 FILLER = [
     f"Chapter {n}. Nothing here matters to anybody who reads about gardens and ponds.\n" * 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from alita_tui.toolsmith.checks.shared_work import Shared
+from alita_tui.toolsmith.checks.workbench import Shared
 
 
 async def test_whoever_stops_waiting_last_goes_on_when_the_work_has_ended() -> None:

@@ -59,13 +59,11 @@ def arguments(draft: ToolDraft, probe: str) -> dict[str, Json] | None:
     return named_values if fits(named_values, draft.input_schema) else None
 
 
-def shared_probes(
-    ours: ToolDraft, theirs: ToolDraft, samples: Iterable[dict[str, Json]]
-) -> list[tuple[Json, Json]]:
-    """Return those samples that both schemas accept, each with its values under either tool's names."""
+def shared_probes(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
+    """Return probes of either tool that both schemas accept, each with its values under either tool's names."""
     our_names, their_names = required(ours), required(theirs)
     pairs: list[tuple[Json, Json]] = []
-    for sample in samples:
+    for sample in probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2):
         names = our_names if set(our_names) <= set(sample) else their_names
         if not set(names) <= set(sample):
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 from alita_tui.events import GateName, GateResult, Json, ToolDraft, Value
@@ -10,10 +11,9 @@ from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.conditions import answer_words, same_answer
 from alita_tui.toolsmith.checks.inputs import inputs
+from alita_tui.toolsmith.checks.judge_report import refused
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
-from alita_tui.toolsmith.checks.refusals import refused
 from alita_tui.toolsmith.checks.schema_gaps import holes
-from alita_tui.toolsmith.checks.shrink import smaller
 from alita_tui.toolsmith.checks.workbench import Workbench
 
 _FEWEST = 50
@@ -180,3 +180,40 @@ def _size(fault: Fault) -> int:
 def _tries(known_faults: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
     tries = [arguments for fault in known_faults for arguments in smaller(fault.arguments, draft)]
     return list({brief_json(arguments, 100_000): arguments for arguments in tries}.values())[:120]
+
+
+_MOST_SMALLER = 40
+
+
+def smaller(arguments: dict[str, Json], draft: ToolDraft) -> list[dict[str, Json]]:
+    """Return arguments that fit the schema and have one part made smaller, smallest first."""
+    fit = Fit(draft.input_schema)
+    candidates: list[dict[str, Json]] = []
+    for name, value in arguments.items():
+        remaining = {key: item for key, item in arguments.items() if key != name}
+        for candidate in (remaining, *({**arguments, name: less} for less in _less(value))):
+            if candidate not in candidates and candidate != arguments and fit(candidate):
+                candidates.append(candidate)
+    return sorted(candidates, key=lambda smaller_arguments: len(str(smaller_arguments)))[:_MOST_SMALLER]
+
+
+def _less(value: Json) -> Iterator[Json]:
+    match value:
+        case bool():
+            return
+        case int() | float():
+            yield from (
+                number for number in (0, 1, int(value), value // 2, -value) if abs(number) <= abs(value)
+            )
+        case str() | list():
+            half = len(value) // 2
+            yield from (value[:0], value[:1], value[:half], value[half:], value[1:], value[:-1])
+            if isinstance(value, list):
+                for n, item in enumerate(value[:4]):
+                    yield from ([*value[:n], less, *value[n + 1 :]] for less in _less(item))
+        case dict():
+            yield from ({key: item for key, item in value.items() if key != removed} for removed in value)
+            for key, item in value.items():
+                yield from ({**value, key: less} for less in _less(item))
+        case _:
+            return

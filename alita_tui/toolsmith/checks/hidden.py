@@ -23,11 +23,9 @@ from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence, failed, passed
 from alita_tui.toolsmith.checks.condition_settings import excused
-from alita_tui.toolsmith.checks.judge_report import Called
+from alita_tui.toolsmith.checks.judge_report import Called, refused
 from alita_tui.toolsmith.checks.probes import agree, fits, same
-from alita_tui.toolsmith.checks.refusals import refused
-from alita_tui.toolsmith.checks.shared_work import Shared
-from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.checks.workbench import Shared, Workbench
 from alita_tui.toolsmith.tool_specs import tool_spec
 
 _MOST = 12

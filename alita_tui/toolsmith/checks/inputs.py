@@ -28,6 +28,8 @@ _KNOWN = 160
 _MUTATED = 160
 _LONGEST_CONSTANT = 60
 _LARGEST = 10**9
+_DATES = 72
+"""Variants with other dates."""
 _SEED = 10
 _DAY = re.compile(r"\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _HOUR = re.compile(r"T(?:[01]\d|2[0-3]):")
@@ -67,13 +69,13 @@ def inputs(
     return list(chosen.values())
 
 
-def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[dict[str, Json]]:
+def dated(tests: Iterable[dict[str, Json]], fit: Fit) -> list[dict[str, Json]]:
     """Return arguments of tests with other dates and hours over two years, if they contain ISO dates."""
     bases = [arguments for arguments in tests if _DAY.search(json.dumps(arguments))][:3]
     variants: list[dict[str, Json]] = []
     # Irregular steps, because regular ones could hit a weekly or monthly dependency always at the same phase.
-    spread = random.Random(_SEED).sample(range(730), most)  # noqa: S311  # repeatable, nothing secret
-    for n in range(most if bases else 0):
+    spread = random.Random(_SEED).sample(range(730), _DATES)  # noqa: S311  # repeatable, nothing secret
+    for n in range(_DATES if bases else 0):
         day = date(2025, 1, 3) + timedelta(days=spread[n])
         hour = f"T{n * 5 % 24:02}:"
         text = _DAY.sub(day.isoformat(), json.dumps(bases[n % len(bases)]))

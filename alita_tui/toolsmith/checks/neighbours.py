@@ -38,10 +38,9 @@ from alita_tui.toolsmith.checks.fingerprints import (
     shared_probes,
     suspicious,
 )
-from alita_tui.toolsmith.checks.probes import equal, probes
+from alita_tui.toolsmith.checks.probes import equal
 from alita_tui.toolsmith.checks.workbench import Workbench
 
-_PROBES = 14
 _FEWEST = 4
 """Answers that have to exist, and to differ, before two tools can be called alike."""
 _ALIKE = 0.9
@@ -92,7 +91,7 @@ class NeighboursCheck:
             record = await asyncio.to_thread(self._runnable, neighbour.record)
             if record is None:
                 continue
-            pairs = await asyncio.to_thread(_shared_probes, case.draft, record.draft)
+            pairs = await asyncio.to_thread(shared_probes, case.draft, record.draft)
             comparison, alike = await self._compare(case, record, pairs)
             summary = f"{neighbour.score:.2f} by description · {comparison}"
             label = f"{record.draft.name} v{record.version}"
@@ -208,7 +207,3 @@ class NeighboursCheck:
 
 def _twin(record: ToolRecord) -> Twin:
     return Twin(name=record.draft.name, version=record.version, digest=record.digest)
-
-
-def _shared_probes(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
-    return shared_probes(ours, theirs, probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2))

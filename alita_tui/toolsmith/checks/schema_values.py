@@ -6,11 +6,11 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from importlib import import_module
 from typing import Any
 
 from alita_tui.events import Json
 from alita_tui.toolsmith.checks.probes import kind_of
-from alita_tui.toolsmith.checks.regex_texts import matching
 
 _DEEPEST = 5
 _LONGEST = 24
@@ -330,3 +330,61 @@ def _bounds(schema: dict[str, Any], suffix: str, usual: int) -> tuple[int, int]:
     least, most = schema.get(f"min{suffix}"), schema.get(f"max{suffix}")
     low = max(0, min(least, 2000)) if isinstance(least, int) else 0
     return low, max(low, min(most, usual) if isinstance(most, int) else max(usual, low))
+
+
+_LONGEST_MATCH = 200
+_DEEPEST_PATTERN = 30
+_CLASSES = {"CATEGORY_DIGIT": "0123456789", "CATEGORY_WORD": "abcXYZ019_", "CATEGORY_SPACE": " \t"}
+_ANY = "abz AZ09-"
+
+
+def matching(pattern: str, chance: random.Random) -> str:
+    """Return a text that most likely matches; lookarounds are ignored. Empty if the pattern cannot be parsed."""
+    try:
+        parts = import_module("re._parser").parse(pattern)
+        return _sequence(parts, chance, 0)[:_LONGEST_MATCH]
+    except (ValueError, OverflowError, RecursionError, MemoryError, import_module("re").error):
+        return ""
+
+
+def _sequence(parts: Any, chance: random.Random, depth: int) -> str:
+    if depth > _DEEPEST_PATTERN:
+        return ""
+    return "".join(_part(str(kind), argument, chance, depth + 1) for kind, argument in parts)
+
+
+def _part(kind: str, argument: Any, chance: random.Random, depth: int) -> str:
+    match kind:
+        case "LITERAL":
+            return chr(argument)
+        case "NOT_LITERAL":
+            return "a" if argument != ord("a") else "b"
+        case "ANY":
+            return chance.choice(_ANY)
+        case "IN":
+            return _one_of(argument, chance)
+        case "BRANCH":
+            return _sequence(chance.choice(argument[1]), chance, depth)
+        case "SUBPATTERN":
+            return _sequence(argument[3], chance, depth)
+        case "ATOMIC_GROUP":
+            return _sequence(argument, chance, depth)
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            least, most, inner = argument
+            times = chance.randint(min(least, _LONGEST_MATCH), min(int(most), least + 4, _LONGEST_MATCH))
+            return "".join(_sequence(inner, chance, depth) for _ in range(times))
+        case _:
+            return ""  # an assertion, or something that only running it could produce
+
+
+def _one_of(alternatives: Any, chance: random.Random) -> str:
+    kinds = [(str(kind), value) for kind, value in alternatives]
+    if kinds and kinds[0][0] == "NEGATE":
+        out = {chr(value) for kind, value in kinds if kind == "LITERAL"}
+        ranges = [value for kind, value in kinds if kind == "RANGE"]
+        allowed = [c for c in _ANY + "._/" if c not in out and not any(a <= ord(c) <= b for a, b in ranges)]
+        return chance.choice(allowed) if allowed else ""
+    kind, item = chance.choice(kinds)
+    if kind == "RANGE":
+        return chr(chance.randint(*item))
+    return chr(item) if kind == "LITERAL" else chance.choice(_CLASSES.get(str(item), "-"))

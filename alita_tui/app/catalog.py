@@ -137,10 +137,10 @@ class AppCatalog:
 
     async def export(self, envelopes: Sequence[Envelope], form: ExportForm) -> str:
         """Write a session to an unused name in the working folder; return the path."""
-        from alita_tui.app.exports import redacted_export, unused_path, write_text
+        from alita_tui.app.exports import export_path, redacted_export, write_text
 
         def write() -> str:
-            path = unused_path(envelopes, form)
+            path = export_path(envelopes, form)
             write_text(path, redacted_export(self._app, envelopes, form))
             return str(path.resolve())
 

@@ -16,13 +16,17 @@ def redacted_export(app: AppContext, envelopes: Sequence[Envelope], form: Format
     return export(envelopes, form, app.redactor().value)
 
 
-def unused_path(envelopes: Sequence[Envelope], form: Format) -> Path:
+def export_path(envelopes: Sequence[Envelope], form: Format) -> Path:
     """Return a file name for an export in the working folder that no file has yet."""
-    name = envelopes[0].session_id if envelopes else "session"
-    number, path = 1, Path(f"{name}.{ENDINGS[form]}")
+    return unused_path(envelopes[0].session_id if envelopes else "session", ENDINGS[form])
+
+
+def unused_path(name: str, ending: str) -> Path:
+    """Return a path in the working folder that no file has yet: the name, with a number where that is taken."""
+    number, path = 1, Path(f"{name}.{ending}")
     while path.exists():
         number += 1
-        path = path.with_name(f"{name}-{number}.{ENDINGS[form]}")
+        path = Path(f"{name}-{number}.{ending}")
     return path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -24,10 +24,9 @@ from alita_tui.app.live_source import LiveSource
 from alita_tui.app.memory import forgotten_since
 from alita_tui.app.model_calls import model_calls
 from alita_tui.app.project import proposal_budget
-from alita_tui.app.queue_inbox import followed
 from alita_tui.app.recordings import is_fork
-from alita_tui.app.sandbox_watch import watched
 from alita_tui.app.servers.book import LazyServers
+from alita_tui.app.session_watches import beside, follow_inbox, sandbox_watched
 from alita_tui.app.verdicts import FaultsUnknown, ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus
@@ -216,10 +215,9 @@ class LiveSession:
         try:
             if ready is not None:
                 await ready.wait()
-            async with (
-                followed(self._app, self.session_id, self.engine, self._warn),
-                watched(self.bus, self._check_again, on=attended),
-            ):
+            inbox = follow_inbox(self._app, self.session_id, self.engine, self._warn)
+            sandbox = sandbox_watched(self.bus, self._check_again) if attended else nullcontext()
+            async with beside(inbox, "alita task inbox"), sandbox:
                 await self.engine.run(until_idle=until_idle, hold=attended)
         finally:
             await self._close(attended=attended)

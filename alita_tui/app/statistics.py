@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_tui.app.context import AppContext
@@ -43,13 +42,10 @@ def read_report(
 
 def write_csv(report: Report, by: By) -> str:
     """Write a table to an unused name in the working folder; return the path. Raises UsageError."""
-    from alita_tui.app.exports import write_text
+    from alita_tui.app.exports import unused_path, write_text
     from alita_tui.view.statistics import as_csv, lines_of
 
-    number, path = 1, Path(f"statistics-{by}.csv")
-    while path.exists():
-        number += 1
-        path = Path(f"statistics-{by}-{number}.csv")
+    path = unused_path(f"statistics-{by}", "csv")
     write_text(path, as_csv(lines_of(report, by), by))
     return str(path.resolve())
 

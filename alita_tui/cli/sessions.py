@@ -143,7 +143,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write a session to a file that can be handed on: secrets are removed, and the file says so."""
-    from alita_tui.app.exports import redacted_export, unused_path, write_text
+    from alita_tui.app.exports import export_path, redacted_export, write_text
 
     app = AppContext.open(context.obj, strict=False)
     envelopes = recording(app, session, damage)
@@ -151,7 +151,7 @@ def export(
     if out == Path("-"):
         typer.echo(text, nl=False)
         return
-    path = out or unused_path(envelopes, form)
+    path = out or export_path(envelopes, form)
     write_text(path, text)
     if json:
         json_document({"path": str(path), "format": form, "characters": len(text)})

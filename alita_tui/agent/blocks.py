@@ -6,29 +6,14 @@ import asyncio
 from collections.abc import Callable, Collection
 
 from alita_tui import events as e
-from alita_tui.agent.block_turns import due, workspace
-from alita_tui.agent.projection import StateProjection
-from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
+from alita_tui.agent.context_window import WorkingContext
+from alita_tui.agent.prompt import Surroundings, due, orchestrator_prompt, workspace
 from alita_tui.agent.tasks import CurrentTask
-from alita_tui.agent.working import WorkingContext
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports.context import BLOCKS, Provided, Provider, off
 
 _SECONDS = 15.0
 """Time limit in seconds for all providers together, because a folder on a dead server must not block a task."""
-
-
-class NothingProvided:
-    """A `Provider` without any blocks."""
-
-    def provide(self, task: str, wanted: Collection[str]) -> Provided:
-        """Return nothing."""
-        return Provided()
-
-    def skill_file(self, path: str) -> bytes:
-        """Raise RegistryError."""
-        raise RegistryError("There are no skills.")
 
 
 class ContextBlocks:
@@ -37,7 +22,6 @@ class ContextBlocks:
     def __init__(
         self,
         bus: Bus,
-        projection: StateProjection,
         task: CurrentTask,
         context: WorkingContext,
         surroundings: Callable[[], Surroundings],
@@ -46,7 +30,6 @@ class ContextBlocks:
     ) -> None:
         """`defaults` are the blocks that are on unless the person switches them."""
         self._bus = bus
-        self._projection = projection
         self._task = task
         self._context = context
         self._surroundings = surroundings
@@ -63,7 +46,7 @@ class ContextBlocks:
     @property
     def off(self) -> frozenset[str]:
         """The blocks that are off now."""
-        return off(self._defaults, dict(self._projection.state.switches))
+        return off(self._defaults, dict(self._task.state.switches))
 
     async def switch(self, block: str, on: bool) -> None:
         """Record that the person switches a block; do nothing if it already is in that state."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Protocol
 
 from alita_tui import events as e
-from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.tasks import CurrentTask, latest_successor, successors
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
@@ -82,14 +81,12 @@ class BuildJobs:
     def __init__(
         self,
         bus: Bus,
-        projection: StateProjection,
         task: CurrentTask,
         builder: Builder,
         ended: Callable[[BuildJob], None],
     ) -> None:
         """`ended` is called with each build that was put off, when it ends."""
         self._bus = bus
-        self._projection = projection
         self._task = task
         self._builder = builder
         self._ended = ended
@@ -149,7 +146,7 @@ class BuildJobs:
 
     async def put_off(self, approval_id: str) -> None:
         """Let the task continue without the build that it waits for; the person decides later."""
-        state = self._projection.state
+        state = self._task.state
         pending = [
             build for build in state.builds if build.status == "pending" and build.approval_id == approval_id
         ]
@@ -193,7 +190,7 @@ class BuildJobs:
 
     def resume_put_off(self, continuing: Collection[e.TaskId]) -> set[e.TaskId]:
         """Resume the builds that were put off by other tasks than `continuing`; return the ids of those tasks."""
-        state = self._projection.state
+        state = self._task.state
         continued_by = successors(state.tasks)
         owners: set[e.TaskId] = set()
         for build in state.builds:
@@ -206,7 +203,7 @@ class BuildJobs:
 
     def reserved(self) -> frozenset[str]:
         """Return the digests that were approved for a single task that still runs or is parked."""
-        state = self._projection.state
+        state = self._task.state
         continued_by = successors(state.tasks)
         parked = {task.task_id for task in state.tasks if task.outcome == "parked"} | {*state.running}
         return frozenset(

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.call_budget import CallBudget
-from alita_tui.agent.estimate import Estimate, Meter, Scales, estimate_of
-from alita_tui.agent.tokens import tokens_in
-from alita_tui.events import Usage, digest_of
+from alita_tui.agent.tokens import Estimate, Meter, Scales, estimate_of, tokens_in
+from alita_tui.events import Json, ModelRole, Usage, digest_of, ready
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import ModelError
+from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports.encoder import Encoder
 from alita_tui.spine.ports.models import (
+    Asker,
     Candidate,
     Delta,
+    Message,
     Model,
     ModelRequest,
     Reply,
     ReplyCache,
     Route,
     Router,
+    ToolSpec,
 )
+
+T = TypeVar("T")
 
 _LEAST_REPLY = 1024
 """Tokens that a model's window has to leave for a reply; a longer one follows the window."""
@@ -63,7 +68,7 @@ class ModelCalls:
         self._noted: set[str] = set()
 
     @property
-    def shared(self) -> CallBudget:
+    def budget(self) -> CallBudget:
         """The budget that the calls are paid from."""
         return self._call_budget
 
@@ -341,3 +346,49 @@ def _billed(error: ModelError, estimated: Usage, received: list[str]) -> Usage:
     if not received and error.kind not in ("timeout", "truncated", "malformed", "refused"):
         return Usage()
     return _counted(estimated, received)
+
+
+async def calls_of(
+    asker: Asker,
+    tool: ToolSpec,
+    *,
+    role: ModelRole,
+    system: str,
+    prompt: str,
+    reply_tokens: int,
+    seconds: float,
+    seat: str = "",
+    role_usd: float | None = None,
+) -> list[Json]:
+    """Ask a model to call a tool; return the arguments of its calls, unchecked.
+
+    Return an empty list if the call fails, exceeds the budget or takes too long; the reason is on the stream.
+    """
+    request = ModelRequest(
+        role=role,
+        seat=seat,
+        system=system,
+        messages=(Message(role="user", text=prompt),),
+        tools=(tool,),
+        must_call=tool.name,
+        max_tokens=reply_tokens,
+        spare=True,
+        role_usd=role_usd,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            reply = await asker.ask(request)
+    except (ModelError, BudgetExceeded, TimeoutError):
+        return []
+    return [call.arguments for call in reply.requests if call.name == tool.name]
+
+
+def items_of(calls: Iterable[Json], key: str, kind: type[T]) -> Iterator[T]:
+    """Yield the items that a model's calls list under a key; those that are not valid are skipped."""
+    for arguments in calls:
+        listed = arguments.get(key) if isinstance(arguments, dict) else None
+        for fields in listed if isinstance(listed, list) else ():
+            try:
+                yield msgspec.convert(fields, ready(kind))
+            except msgspec.ValidationError:
+                continue

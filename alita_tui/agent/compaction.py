@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from alita_tui.agent.context import Entry
+from alita_tui.agent.conversation import Entry
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import Value
 from alita_tui.spine.ports.models import Message
@@ -122,13 +122,13 @@ def fit(trimmed: Trimmed, room: int) -> Trimmed:
     return msgspec.structs.replace(trimmed, messages=tuple(turns), left_out=left_out, tokens_after=total)
 
 
-def oldest(entries: Sequence[Entry], share: float = 0.5) -> int:
-    """Return how many entries from the beginning a summary may replace.
+def oldest(entries: Sequence[Entry]) -> int:
+    """Return how many entries from the beginning a summary may replace: at most half of them.
 
     It ends where every request has its result, and leaves the fresh observations alone.
     """
     observed = [n for n, entry in enumerate(entries) if entry.message.role == "tool"]
-    last = min(int(len(entries) * share), observed[-_FRESH] if len(observed) > _FRESH else 0)
+    last = min(len(entries) // 2, observed[-_FRESH] if len(observed) > _FRESH else 0)
     while last > 0 and (
         entries[last].message.role != "assistant" or entries[last - 1].seq >= entries[last].seq
     ):

@@ -11,24 +11,25 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.acting import Handler
 from alita_tui.agent.actions import Action, Delegate, Report
 from alita_tui.agent.build_jobs import BuildJobs
-from alita_tui.agent.handlers import Handler
+from alita_tui.agent.call_budget import CallBudget
+from alita_tui.agent.context_window import WorkingContext
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.references import References
 from alita_tui.agent.role import Role, Roles
 from alita_tui.agent.specialist import SpecialistLoop
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
-from alita_tui.agent.working import WorkingContext
 from alita_tui.events import AgentInput, AgentOutcome, Value
 from alita_tui.spine import origin
 from alita_tui.spine.agent_laws import DEEPEST
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import (
     AlitaError,
     ApprovalPending,
@@ -39,7 +40,6 @@ from alita_tui.spine.errors import (
 )
 from alita_tui.spine.finishing import finished
 from alita_tui.spine.origin import Origin, working_on
-from alita_tui.spine.shares import Amount
 from alita_tui.spine.text import clip, one_line
 
 _MOST = 12
@@ -55,16 +55,6 @@ _OUTCOMES: Mapping[e.TaskOutcome, AgentOutcome] = {
     "answered": "reported", "stuck": "stuck", "step_limit": "step_limit", "interrupted": "interrupted",
     "parked": "parked", "budget": "budget",
 }  # fmt: skip
-
-
-class Shared(Protocol):
-    """A budget that agents get shares of. `CallBudget` implements it."""
-
-    async def hand_out(self, order: e.AgentStarted, share: float) -> e.AgentStarted:
-        """Reserve a share for an agent and record that it begins. Raise BudgetExceeded if too little is left."""
-
-    def taken(self, agent_id: e.AgentId) -> Amount:
-        """Return what an agent has spent."""
 
 
 class _End(Value, frozen=True):
@@ -85,7 +75,7 @@ class Delegation:
         references: References,
         jobs: BuildJobs,
         roles: Roles,
-        shared: Shared,
+        budget: CallBudget,
         loop_of: Callable[[Role, int], SpecialistLoop],
         *,
         parallel: int,
@@ -97,7 +87,7 @@ class Delegation:
         self._references = references
         self._jobs = jobs
         self._roles = roles
-        self._shared = shared
+        self._budget = budget
         self._loop_of = loop_of
         self._parallel = parallel
         self._semaphores: dict[tuple[str, str], asyncio.Semaphore] = {}
@@ -169,7 +159,7 @@ class Delegation:
         end = await self._attempt(order, role, deadline)
         if end.outcome in _RETRIED and not end.final and self._now < deadline:
             await self._record_end(order, end, retried=True)
-            spent = self._shared.taken(order.agent_id)
+            spent = self._budget.taken(order.agent_id)
             retry = replace(
                 order,
                 agent_id=self._name(role.name),
@@ -187,7 +177,7 @@ class Delegation:
 
     async def _begin_agent(self, order: e.AgentStarted, role: Role) -> e.AgentStarted:
         """Reserve a share and record that the agent begins: both or neither. Raises RegistryError."""
-        handing = asyncio.ensure_future(self._shared.hand_out(order, role.share))
+        handing = asyncio.ensure_future(self._budget.hand_out(order, role.share))
         try:
             return await asyncio.shield(handing)
         except BudgetExceeded as error:
@@ -311,7 +301,7 @@ class Delegation:
         """Record how an agent ended, even if the caller is cancelled meanwhile."""
         agent_id = order.agent_id
         report = self._reports.pop(agent_id, None) if end.outcome == "reported" else None
-        spent = self._shared.taken(agent_id)
+        spent = self._budget.taken(agent_id)
         steps = next(
             (envelope.step for envelope in reversed(self._bus.history) if envelope.delegate == agent_id), 0
         )
@@ -330,6 +320,45 @@ class Delegation:
             retried=retried,
         )
         await finished(self._bus.emit(ended, span=agent_id))
+
+    async def close_left(self, chain: Sequence[str]) -> None:
+        """Record the ends that a crash left out: of the tool calls of a task's agents, then of the agents."""
+        started: dict[e.AgentId, Envelope] = {}
+        calls: dict[e.CallId, Envelope] = {}
+        kinds = (e.AgentStarted, e.AgentEnded, e.ToolCalled, e.ToolReturned, e.ToolFailed)
+        for envelope in self._bus.history.of(*kinds):
+            if envelope.task_id not in chain:
+                continue
+            match envelope.event:
+                case e.AgentStarted(agent_id=agent_id):
+                    started[agent_id] = envelope
+                case e.AgentEnded(agent_id=agent_id):
+                    started.pop(agent_id, None)
+                case e.ToolCalled(call_id=call_id) if envelope.delegate:
+                    calls[call_id] = envelope
+                case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
+                    calls.pop(call_id, None)
+                case _:
+                    pass
+        for call_id, envelope in reversed(calls.items()):  # what a tool called ends before that tool
+            assert isinstance(envelope.event, e.ToolCalled)
+            text = f"{envelope.event.name} was interrupted when the program ended; it may have run."
+            failed = e.ToolFailed(
+                call_id=call_id, depth=envelope.event.depth, reason="interrupted", text=text
+            )
+            with working_on(_origin_of_event(envelope)):
+                await self._bus.emit(failed, span=call_id)
+        for agent_id, envelope in reversed(started.items()):
+            assert isinstance(envelope.event, e.AgentStarted)
+            ended = e.AgentEnded(
+                agent_id=agent_id,
+                action_id=envelope.event.action_id,
+                outcome="interrupted",
+                reason="The program ended while it worked.",
+                steps=next((own.step for own in reversed(self._bus.history) if own.delegate == agent_id), 0),
+            )
+            with working_on(_origin_of_event(envelope)):
+                await self._bus.emit(ended, span=agent_id)
 
     # --- reporting ------------------------------------------------------------------------
 
@@ -364,7 +393,7 @@ class Delegation:
         )
 
 
-def _addresses(event: e.SessionEvent) -> tuple[str, ...]:
+def _addresses(event: object) -> tuple[str, ...]:
     match event:
         case e.PageRead(url=url, asked=requested_url):
             return url, requested_url
@@ -376,3 +405,14 @@ def _addresses(event: e.SessionEvent) -> tuple[str, ...]:
 
 def _end_of(end: TaskEnd) -> _End:
     return _End(_OUTCOMES.get(end.outcome, "failed"), end.reason)
+
+
+def _origin_of_event(envelope: Envelope) -> Origin:
+    """Return the origin of an event, for the event that ends what it began."""
+    return Origin(
+        task_id=envelope.task_id,
+        agent_id=envelope.agent_id,
+        step=envelope.step,
+        span=envelope.span,
+        parent=envelope.parent,
+    )

@@ -49,8 +49,7 @@ class Director:
     def _decided(self) -> e.DirectorChosen | None:
         if origin.delegate():
             return None
-        newest = next(iter(self._task.newest(e.DirectorChosen)), None)
-        return newest if isinstance(newest, e.DirectorChosen) else None
+        return next(self._task.newest(e.DirectorChosen), None)
 
     async def begin(self, text: str) -> None:
         """Decide as a task begins, if that is possible without a plan."""

@@ -6,57 +6,34 @@ the next step's conversation is derived from that record.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
-from typing import cast
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.actions import (
-    LEADS,
-    Action,
-    Answer,
-    BuildTool,
-    Delegate,
-    MalformedAction,
-    Plan,
-    Report,
-    RunTool,
-    parse,
-    specs,
-)
+from alita_tui.agent.acting import Acting, unstarted_builds
+from alita_tui.agent.actions import LEADS, Action, Answer, MalformedAction, parse, specs
 from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.checklist import checklist
+from alita_tui.agent.context_window import WorkingContext
 from alita_tui.agent.director import Director
-from alita_tui.agent.handlers import Handlers
-from alita_tui.agent.news import News
 from alita_tui.agent.planner import Planner
-from alita_tui.agent.progress import STOP, STUCK, ProgressWatch
+from alita_tui.agent.progress import STOP, STUCK, ProgressWatch, stopped, what_to_change
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.task_queue import News
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
-from alita_tui.agent.working import WorkingContext
-from alita_tui.events import ActionName, Json, ModelRole, NudgeKind, ToolRequest
+from alita_tui.events import ActionName, ModelRole, NudgeKind
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ApprovalPending, RegistryError, WebError
 from alita_tui.spine.ports.models import Asker, ModelRequest, Reply
 
 _MALFORMED_REPLIES = 2
 """Malformed replies in a row that end a task: the first one gets a chance to repair it."""
 
-_AT_ONCE = 4
-"""Tools that run side by side."""
-
 _ACT = (
     "Your reply calls no action, so nothing was done. If it answers the task, call `{}` with the whole answer; "
     "otherwise call the next action."
-)
-_STUCK = "I am stuck: "
-_UNREAD = (
-    "This does not count as the answer yet: you wrote it before you saw the results of the other actions in your "
-    "reply. Read them, then call `{}`."
 )
 
 
@@ -73,33 +50,30 @@ class AgentLoop:
         bus: Bus,
         asker: Asker,
         context: WorkingContext,
-        handlers: Handlers,
+        acting: Acting,
         task: CurrentTask,
         news: News,
         blocks: ContextBlocks,
-        needs_result_of: Callable[[RunTool, RunTool], bool],
         questions: Questions,
         planner: Planner,
+        director: Director,
         wait_for_slot: Callable[[], Awaitable[None]],
         *,
         max_steps: int,
         reply_tokens: int,
-        director: Director | None = None,
     ) -> None:
         """`wait_for_slot` is awaited before each step; it returns at once unless the task lent its slot.
 
-        `news` is cleared when a step begins, since the model then sees everything. `needs_result_of` returns whether a
-        tool run needs the result of an earlier run of the same reply.
+        `news` is cleared when a step begins, since the model then sees everything.
         """
         self._wait_for_slot = wait_for_slot
         self._director = director
-        self._needs_result_of = needs_result_of
         self._questions = questions
         self._planner = planner
         self._bus = bus
         self._asker = asker
         self._context = context
-        self._handlers = handlers
+        self._acting = acting
         self._task = task
         self._news = news
         self._max_steps = max_steps
@@ -115,9 +89,9 @@ class AgentLoop:
         watch = ProgressWatch(self._task.before(), earlier)
         asked_to_act = _asked_to_act(earlier)
         malformed = 0
-        if end := _stopped(earlier[::-1]):
+        if end := stopped(reversed(earlier)):
             return end
-        if (unstarted_builds := _unstarted_builds(earlier)) and (end := await self._act(*unstarted_builds)):
+        if (unstarted := unstarted_builds(earlier)) and (end := await self._acting.act(*unstarted)):
             return end
         while origin.current().step < self._max_steps:
             await self._wait_for_slot()
@@ -125,7 +99,7 @@ class AgentLoop:
             start = len(self._bus.history)
             reply = await self._think()
             if not reply.requests and (answer := reply.text.strip()):
-                if asked_to_act and (end := await self._answer(reply.call_id, answer)):
+                if asked_to_act and (end := await self._end(reply.call_id, answer)):
                     return end
                 if not asked_to_act:
                     await self._nudge("act", _ACT.format(self.ends_with))
@@ -145,16 +119,10 @@ class AgentLoop:
                     )
                 continue
             malformed = 0
-            if end := await self._act(reply.call_id, reply.requests, dict(enumerate(actions))):
+            if end := await self._acting.act(reply.call_id, reply.requests, dict(enumerate(actions))):
                 return end
-            await self._plan_anew(start)
-            if (advice := watch.note(self._since(start))) is None:
-                continue
-            if advice.nudge is None:
-                if end := await self._stuck(reply.call_id, advice.text, watch):
-                    return end
-                continue
-            await self._nudge(advice.nudge, advice.text, advice.about)
+            if end := await self._observe(reply.call_id, start, watch):
+                return end
         return TaskEnd(
             "step_limit",
             f"{self._max_steps} steps were not enough",
@@ -174,7 +142,17 @@ class AgentLoop:
     @property
     def _allowed(self) -> Iterable[ActionName]:
         """Return the actions that the agent may choose now."""
-        return (*LEADS, "delegate") if self._director and self._director.directs else LEADS
+        return (*LEADS, "delegate") if self._director.directs else LEADS
+
+    async def _observe(self, call_id: str, start: int, watch: ProgressWatch) -> TaskEnd | None:
+        """Learn from what was recorded since a position: change the plan, or advise the agent if it does not get on."""
+        await self._plan_anew(start)
+        if (advice := watch.note(self._since(start))) is None:
+            return None
+        if advice.nudge is None:
+            return await self._stuck(call_id, advice.text, watch)
+        await self._nudge(advice.nudge, advice.text, advice.about)
+        return None
 
     async def _plan_anew(self, start: int) -> None:
         """Change the plan if a tool that it names failed since a position in the record."""
@@ -187,9 +165,9 @@ class AgentLoop:
     async def _stuck(self, call_id: str, tried: str, watch: ProgressWatch) -> TaskEnd | None:
         """Ask the person what to change; return the end of the task if they want it to stop."""
         place = len(self._bus.history)
-        await self._questions.ask(f"{STUCK}{call_id}", _what_to_change(tried), choices=(STOP,))
+        await self._questions.ask(f"{STUCK}{call_id}", what_to_change(tried), choices=(STOP,))
         watch.note(self._since(place))
-        return _stopped(self._task.events())
+        return stopped(self._task.events())
 
     def _since(self, place: int) -> list[Envelope]:
         """Return this agent's events from a position on; other agents write to the same record."""
@@ -214,126 +192,22 @@ class AgentLoop:
         return self._blocks.browser
 
     async def _prompt(self) -> str:
-        prompt, more = await self._blocks.prompt(), self._director.prompt if self._director else ""
+        prompt, more = await self._blocks.prompt(), self._director.prompt
         return f"{prompt}\n\n{more}" if more else prompt
 
-    async def _act(
-        self, call_id: str, requests: Sequence[ToolRequest], actions: Mapping[int, Action]
-    ) -> TaskEnd | None:
-        """Carry out the chosen actions in order; return the end of the task if one of them ends it.
-
-        `actions` maps the index of a request to its action.
-
-        If a build has to wait and no person is attached, the other builds of the reply still run up to the same point.
-        Raises ApprovalPending.
-        """
-        parked: ApprovalPending | None = None
-        unread = any(not isinstance(action, Answer | Report | Plan) for action in actions.values())
-        for batch in batches(actions):
-            number, action = next(iter(batch.items()))
-            if parked and not isinstance(action, BuildTool):
-                continue  # it may need the build, so it is not carried out
-            if len(batch) > 1:
-                await self._run_together(call_id, requests, cast(Mapping[int, RunTool | Delegate], batch))
-                continue
-            action_id = f"{call_id}.{number}"
-            request = requests[number]
-            name = cast(ActionName, request.name)
-            await self._choose(action_id, name, request.arguments)
-            try:
-                if unread and isinstance(action, Answer | Report):
-                    raise RegistryError(_UNREAD.format(name))
-                with origin.working_on(origin.current().inside(action_id)):
-                    end = await self._handlers.handle(action_id, action)
-                if end:
-                    return end
-            except ApprovalPending as error:
-                parked = parked or error
-            except (WebError, RegistryError) as error:
-                await self._bus.emit(
-                    e.ActionFailed(action_id=action_id, action=name, text=error.message, hint=error.hint),
-                    span=action_id,
-                )
-        if parked:
-            raise parked
-        return None
-
-    async def _run_together(
-        self, call_id: str, requests: Sequence[ToolRequest], runs: Mapping[int, RunTool | Delegate]
-    ) -> None:
-        """Run tools side by side, each after the runs whose results it refers to; or agents, which wait for a slot.
-
-        Raises the first error.
-        """
-        room = asyncio.Semaphore(
-            max(_AT_ONCE, *(len(runs) * isinstance(action, Delegate) for action in runs.values()))
-        )
-        tasks: dict[int, asyncio.Task[None]] = {}
-
-        async def run(number: int, action: RunTool | Delegate) -> None:
-            needed = [
-                tasks[earlier]
-                for earlier, before in runs.items()
-                if isinstance(action, RunTool)
-                and isinstance(before, RunTool)
-                and earlier < number
-                and self._needs_result_of(action, before)
-            ]
-            name = cast(ActionName, requests[number].name)
-            await asyncio.gather(*needed, return_exceptions=True)
-            async with room:
-                action_id = f"{call_id}.{number}"
-                await self._choose(action_id, name, requests[number].arguments)
-                try:
-                    with origin.working_on(origin.current().inside(action_id)):
-                        await self._handlers.handle(action_id, action)
-                except RegistryError as error:
-                    failed = e.ActionFailed(
-                        action_id=action_id, action=name, text=error.message, hint=error.hint
-                    )
-                    await self._bus.emit(failed, span=action_id)
-
-        for number, action in runs.items():
-            tasks[number] = asyncio.create_task(run(number, action))
-        try:
-            outcomes = await asyncio.gather(*tasks.values(), return_exceptions=True)
-        except asyncio.CancelledError:
-            await asyncio.wait(tasks.values())
-            raise
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-
-    async def _choose(self, action_id: str, name: ActionName, arguments: Json) -> None:
-        chosen = e.ActionChosen(action_id=action_id, action=name, arguments=arguments)
-        await self._bus.emit(chosen, span=action_id)
-
-    async def _answer(self, call_id: str, text: str) -> TaskEnd | None:
+    async def _end(self, call_id: str, text: str) -> TaskEnd | None:
         """End the task with a reply of text only."""
-        return await self._end(f"{call_id}.0", "answer", Answer(text=text))
+        action = self._ending(text)
+        return await self._acting.carry_out(
+            f"{call_id}.0", self.ends_with, msgspec.to_builtins(action), action
+        )
 
-    async def _end(self, action_id: str, name: ActionName, action: Action) -> TaskEnd | None:
-        await self._choose(action_id, name, msgspec.to_builtins(action))
-        with origin.working_on(origin.current().inside(action_id)):
-            return await self._handlers.handle(action_id, action)
+    def _ending(self, text: str) -> Action:
+        """Return the action that ends the agent's work with a text."""
+        return Answer(text=text)
 
     async def _nudge(self, nudge: NudgeKind, text: str, about: str = "") -> None:
         await self._bus.emit(e.AgentNudged(nudge=nudge, text=text, about=about))
-
-
-def batches(actions: Mapping[int, Action]) -> list[dict[int, Action]]:
-    """Return the actions in order, grouped into batches that run together.
-
-    Consecutive tool runs form a batch, and so do consecutive delegations; any other action is a batch of its own.
-    """
-    batches: list[dict[int, Action]] = []
-    for number, action in actions.items():
-        previous = [*batches[-1].values()][-1] if batches else None
-        if isinstance(action, RunTool | Delegate) and type(previous) is type(action):
-            batches[-1][number] = action
-        else:
-            batches.append({number: action})
-    return batches
 
 
 def choose(reply: Reply, tools: Container[str] = (), allowed: Iterable[ActionName] = LEADS) -> list[Action]:
@@ -353,56 +227,6 @@ def _asked_to_act(events: Sequence[Envelope]) -> bool:
         envelope.event for envelope in events if isinstance(envelope.event, e.AgentNudged | e.ModelReplied)
     ]
     return bool(last) and isinstance(last[-1], e.AgentNudged) and last[-1].nudge == "act"
-
-
-def _what_to_change(tried: str) -> str:
-    return f"{_STUCK}{tried}. What should I do differently, or what is missing?"
-
-
-def _stopped(newest_first: Sequence[Envelope]) -> TaskEnd | None:
-    """Return the end of a task that goes in circles and that the person stopped; None otherwise."""
-    stop_id = ""
-    for envelope in newest_first:
-        match envelope.event:
-            case e.QuestionAnswered(question_id=question_id, text=text) if question_id.startswith(STUCK):
-                if text != STOP:
-                    return None
-                stop_id = question_id
-            case e.QuestionAsked(question_id=question_id, text=text) if question_id == stop_id:
-                return TaskEnd("stuck", text.removeprefix(_STUCK).partition(". What should")[0])
-            case _:
-                pass
-    return None
-
-
-def _unstarted_builds(
-    events: Sequence[Envelope],
-) -> tuple[str, tuple[ToolRequest, ...], dict[int, Action]] | None:
-    """Return the builds of the newest reply that were not begun, because the process ended during an earlier one.
-
-    They are the reply's id, its requests, and the actions by request; None if there are none.
-    """
-    chosen: set[str] = set()
-    for envelope in reversed(events):
-        match envelope.event:
-            case e.ActionChosen(action="build_tool", action_id=action_id):
-                chosen.add(action_id)
-            case e.ActionMalformed():
-                return None
-            case e.ModelReplied(role="orchestrator" | "specialist", call_id=call_id, requests=requests) if (
-                chosen
-            ):
-                builds = {
-                    number: parse(request)
-                    for number, request in enumerate(requests)
-                    if request.name == "build_tool" and f"{call_id}.{number}" not in chosen
-                }
-                return (call_id, requests, builds) if builds else None
-            case e.ModelReplied(role="orchestrator" | "specialist"):
-                return None
-            case _:
-                pass
-    return None
 
 
 def _reply_text(reply: Reply) -> str:

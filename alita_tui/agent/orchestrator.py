@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from functools import partial
 from typing import ParamSpec
 
 from alita_tui import events as e
-from alita_tui.agent.archivist import Archivist
+from alita_tui.agent.acting import Acting
 from alita_tui.agent.arguments import Misfit
-from alita_tui.agent.blocks import ContextBlocks, NothingProvided
+from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs, Verdicts
-from alita_tui.agent.crew import Crew
-from alita_tui.agent.delegation import Shared
-from alita_tui.agent.given_files import GivenFiles
-from alita_tui.agent.handlers import Handlers
+from alita_tui.agent.call_budget import CallBudget
+from alita_tui.agent.context_window import WorkingContext
+from alita_tui.agent.delegation import Delegation
+from alita_tui.agent.director import Director
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.handlers.conversation import ConversationHandlers
 from alita_tui.agent.handlers.research import ResearchHandlers
 from alita_tui.agent.handlers.running import RunHandlers
-from alita_tui.agent.holding import Holding
 from alita_tui.agent.inner_calls import InnerCalls
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
@@ -35,15 +33,16 @@ from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References
-from alita_tui.agent.role import Roles
+from alita_tui.agent.role import Role, Roles
 from alita_tui.agent.slots import Slots
-from alita_tui.agent.steering import Steering
+from alita_tui.agent.specialist import SpecialistLoop
+from alita_tui.agent.steering import Steering, take_in
 from alita_tui.agent.task_queue import RemoteCommand, TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import CurrentTask, why_not_again, why_not_retried
 from alita_tui.agent.tool_runs import ToolRuns
 from alita_tui.agent.unfinished_work import UnfinishedWork
-from alita_tui.agent.working import WorkingContext
+from alita_tui.agent.verifier import Verifier
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
     AnswerQuestion,
@@ -70,7 +69,7 @@ from alita_tui.spine.commands import (
 from alita_tui.spine.errors import AlitaError, StoreError
 from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.artefacts import Artefacts
-from alita_tui.spine.ports.context import BLOCKS, Provider
+from alita_tui.spine.ports.context import Provider
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.memory import Learn, Memory
 from alita_tui.spine.ports.models import Asker
@@ -106,26 +105,26 @@ class Orchestrator:
         progress: Progress,
         misfit: Misfit,
         known_state: Callable[[], SessionState | None] = lambda: None,
-        surroundings: Callable[[], Surroundings] = Surroundings,
-        estimate: Callable[[str], Estimate] | None = None,
-        provider: Provider | None = None,
-        encode: Callable[[str], Awaitable[bool]] | None = None,
-        blocks: Collection[str] = tuple(BLOCKS),
-        roles: Roles | None = None,
-        shared: Shared | None = None,
+        surroundings: Callable[[], Surroundings],
+        estimate: Callable[[str], Estimate],
+        provider: Provider,
+        encode: Callable[[str], Awaitable[bool]],
+        blocks: Collection[str],
+        roles: Roles,
+        budget: CallBudget,
     ) -> None:
         """`known_state` returns a state that another part has already reduced. `misfit` checks arguments.
 
         `surroundings`, `estimate` and `provider` are called in a thread as a task begins; `blocks` are the context
         blocks that are on by default. `encode` fetches the vectors that recall lacks. Parts of tasks are delegated to
-        agents of `roles`, paid from `shared`; without these, nothing is delegated.
+        agents of `roles`, paid from shares of `budget`.
         """
         self._bus = bus
         self._asker = asker
         self._verdicts = verdicts
         self._shelf = shelf
         self._questions = questions
-        self._projection = StateProjection(bus, known_state)
+        projection = StateProjection(bus, known_state)
         self._inbox: asyncio.Queue[Command | BuildJob | RemoteCommand | None] = asyncio.Queue()
         """Commands, and put-off builds that have ended; None: look whether a task may begin."""
         self._slots = Slots(policy.parallel, lambda: self._inbox.put_nowait(None))
@@ -133,80 +132,63 @@ class Orchestrator:
         questions.on_wait = self._question_waits
         verdicts.on_wait = self._build_waits
         self._queue = TaskQueue(bus, new_id)
-        self._task = CurrentTask(bus, self._projection)
-        self._jobs = BuildJobs(bus, self._projection, self._task, builder, self._inbox.put_nowait)
-        provider = provider or NothingProvided()
-        self._blocks = ContextBlocks(
-            bus, self._projection, self._task, context, surroundings, provider, blocks
-        )
+        self._task = CurrentTask(bus, projection)
+        self._jobs = BuildJobs(bus, self._task, builder, self._inbox.put_nowait)
+        self._blocks = ContextBlocks(bus, self._task, context, surroundings, provider, blocks)
         self._lessons = Lessons(
-            bus,
-            memory,
-            self._task,
-            learn=learn,
-            new_id=new_id,
-            archivist=None if policy.propose_usd is None else Archivist(bus, asker, policy.propose_usd),
-            teaches=policy.teaches,
-            recall_tokens=policy.recall_tokens,
+            bus, asker, memory, self._task, policy, learn=learn, new_id=new_id, encode=encode,
             recalls=lambda: "memory" not in self._blocks.off,
-            encode=encode,
-        )
+        )  # fmt: skip
         self._outcomes = Outcomes(bus, shelf, memory, teaches=policy.teaches)
         self._builds = BuildHandlers(
             bus, self._task, shelf, self._jobs, self._queue, self._lessons, sandbox, progress
         )
-        self._files = GivenFiles(bus, artefacts)
-        references = References(bus, self._projection, artefacts)
+        self._artefacts = artefacts
+        references = References(bus, projection, artefacts)
         tool_runs = ToolRuns(
             bus, shelf, sandbox, artefacts, limits=policy.run_limits, progress=progress, misfit=misfit
         )
         self.inner_calls = InnerCalls(tool_runs, shelf, new_id=new_id, misfit=misfit)
         """Runs the calls of tools by tools."""
         planner = Planner(bus, asker, shelf, memory, self._task, candidates=policy.plans)
-        crew = self._crew = Crew(
-            bus, asker, self._task, context, references, self._jobs, roles, shared, policy
+        director = Director(bus, self._task, roles, policy.director)
+        verifier = Verifier(bus, asker, self._task, roles, policy.verify, policy.verify_usd)
+
+        def loop_of(role: Role, depth: int) -> SpecialistLoop:
+            return SpecialistLoop(role, roles, depth, *parts, reply_tokens=policy.reply_tokens)
+
+        delegation = self._delegation = Delegation(
+            bus, self._task, context, references, self._jobs, roles, budget, loop_of, parallel=policy.agents
         )
         runs = RunHandlers(
-            bus, self._projection, self._task, shelf, references, tool_runs, new_id=new_id, misfit=misfit,
-            may=crew.may,
+            bus, self._task, shelf, references, tool_runs, new_id=new_id, misfit=misfit,
+            may=delegation.may,
         )  # fmt: skip
         conversation = ConversationHandlers(
             bus, self._task, questions, context, references, planner, artefacts, provider.skill_file,
-            crew.director, crew.verifier,
+            director, verifier,
         )  # fmt: skip
         research = ResearchHandlers(
-            bus, self._task, shelf, web, artefacts, crew.may, lambda: self._blocks.browser
+            bus, self._task, shelf, web, artefacts, delegation.may, lambda: self._blocks.browser
         )
-        handlers = Handlers(conversation.table, research.table, runs.table, self._builds.table, crew.table)
-        loop = crew.lead(
-            partial(
-                AgentLoop, bus, asker, context, handlers, self._task, self._queue.news, self._blocks,
-                references.needs, questions, planner, self._slots.wait_for_slot,
-            )
+        acting = Acting(
+            bus, references.needs, conversation.table, research.table, runs.table, self._builds.table,
+            delegation.table,
         )  # fmt: skip
-        self._steering = Steering(bus, self._task, self._files, self._queue, crew)
+        parts = (
+            bus, asker, context, acting, self._task, self._queue.news, self._blocks, questions, planner,
+            director, self._slots.wait_for_slot,
+        )  # fmt: skip
+        loop = AgentLoop(*parts, max_steps=policy.max_steps, reply_tokens=policy.reply_tokens)
+        self._steering = Steering(bus, self._task, artefacts, self._queue, delegation, director)
         self._runner = TaskRunner(
-            bus,
-            self._projection,
-            self._task,
-            loop,
-            self._jobs,
-            self._builds,
-            self._lessons,
-            self._outcomes,
-            questions,
-            asker,
-            shelf,
-            self._slots,
-            self._blocks,
-            crew,
-            estimate,
-        )
-        self._unfinished_work = UnfinishedWork(
-            bus, self._projection, self._task, self._queue, self._jobs, self._runner, self._lessons,
-            self._outcomes, questions, self._start,
+            bus, self._task, loop, self._jobs, self._builds, self._lessons, self._outcomes,
+            questions, asker, shelf, self._slots, self._blocks, delegation, director, estimate,
         )  # fmt: skip
-        self._holding = Holding(bus, self._unfinished_work, self._steering, self.send)
+        self._unfinished_work = UnfinishedWork(
+            bus, self._task, self._queue, self._jobs, self._runner, self._lessons,
+            self._outcomes, questions, self._steering, self._start, self.send,
+        )  # fmt: skip
         self._asyncio_tasks: dict[e.TaskId, asyncio.Task[None]] = {}
         """Task id -> the asyncio task that works on it."""
         self.kept_open = False  # true while a viewer is attached: being idle then does not end `run`
@@ -226,11 +208,11 @@ class Orchestrator:
 
         With `hold`, unfinished work of an earlier process waits until the person continues it.
         """
-        await asyncio.to_thread(lambda: self._projection.state)  # reading a long session takes a while
+        await asyncio.to_thread(lambda: self._task.state)  # reading a long session takes a while
         try:
-            await self._safely(self._holding.begin, hold=hold)
+            await self._safely(self._unfinished_work.begin, hold=hold)
             while True:
-                while not self._holding and self._slots.free and (task := self._queue.next()):
+                while not self._unfinished_work.held and self._slots.free and (task := self._queue.next()):
                     task_id = e.TaskId(self._new_id())
                     self._start(task_id, self._runner.begin(task_id, task))
                     await self._runner.on_record(task_id, self._asyncio_tasks[task_id])
@@ -280,7 +262,7 @@ class Orchestrator:
         return not busy and self._inbox.empty()
 
     async def _carry_out(self, command: Command | BuildJob | RemoteCommand) -> None:  # noqa: C901  # one match over all kinds
-        if await self._holding.handled(command):
+        if await self._unfinished_work.handled(command):
             return
         match command:
             case RemoteCommand():
@@ -311,7 +293,7 @@ class Orchestrator:
                 for task_id in tuple(self._runner.running):
                     self._interrupt(task_id)
             case Interrupt(agent_id=agent_id) if agent_id:
-                self._crew.interrupt(agent_id)
+                self._delegation.interrupt(agent_id)
             case Interrupt(task_id=task_id):
                 self._interrupt(task_id)
             case EnableModel(model=model):
@@ -320,7 +302,9 @@ class Orchestrator:
                 await self._blocks.switch(block, on)
             case ForgetMemory(item_id=item_id, back=back):
                 await self._bus.emit(e.MemoryForgotten(item_id=item_id, back=back))
-            case Improve() if not self._asyncio_tasks and not len(self._queue) and not self._holding:
+            case Improve() if (
+                not self._asyncio_tasks and not len(self._queue) and not self._unfinished_work.held
+            ):
                 task_id = e.TaskId(self._new_id())
                 self._start(task_id, self._runner.improve(task_id, command))
             case Improve():
@@ -331,13 +315,14 @@ class Orchestrator:
             case RefreshLibrary():
                 await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             case Continue() | CloseSession():
-                pass  # see `Holding`; the latter ends `run`
+                pass  # see `UnfinishedWork`; the latter ends `run`
 
     async def _submit(self, task: SubmitTask) -> None:
         """Record the files of a task and queue it; the task does not begin if a file cannot be read."""
-        if (files := await self._files.take_in(task.attach, "The task is not begun.")) is not None:
+        files = await take_in(self._bus, self._artefacts, task.attach, "The task is not begun.")
+        if files is not None:
             task = SubmitTask(text=task.text.strip(), files=files, queue_id=task.queue_id)
-            await self._queue.submit(task, busy=not self._slots.free or bool(self._holding))
+            await self._queue.submit(task, busy=not self._slots.free or self._unfinished_work.held)
 
     async def _steer(self, command: Steer) -> None:
         """Add to a running task, by default the newest; without one it is a task of its own."""
@@ -360,7 +345,7 @@ class Orchestrator:
 
     async def _retry_one(self, task_id: e.TaskId) -> None:
         """Queue an earlier task to be tried again, or say why not."""
-        if reason := why_not_retried(task_id, self._projection.state):
+        if reason := why_not_retried(task_id, self._task.state):
             await self._bus.emit(e.NoticeRaised(level="info", text=reason))
         else:
             again = self._task.again(task_id, retried=True)
@@ -379,12 +364,12 @@ class Orchestrator:
 
     def _question_waits(self) -> None:
         self._slots.lend()
-        self._holding.resubmit()
+        self._unfinished_work.resubmit()
 
     def _build_waits(self, build_id: str) -> None:
         """Lend the slot of the build's task, which waits, too, unless the build was put off."""
-        build = self._projection.state.build(build_id)
-        self._holding.resubmit(build.approval_id if build else "")
+        build = self._task.state.build(build_id)
+        self._unfinished_work.resubmit(build.approval_id if build else "")
         if build is None or not build.put_off:
             self._slots.lend()
 
@@ -424,7 +409,7 @@ class Orchestrator:
                 self._interrupt(job.task_id)
             return
         parked = any(
-            task.task_id == job.task_id and task.outcome == "parked" for task in self._projection.state.tasks
+            task.task_id == job.task_id and task.outcome == "parked" for task in self._task.state.tasks
         )
         if parked and not end:
             self._queue.add(self._task.again(job.task_id), first=True)

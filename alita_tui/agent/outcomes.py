@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.agent.clauses import relevant
-from alita_tui.agent.rated import words_about_memory
+from alita_tui.agent.feedback import feedback_of, memory_ratings
 from alita_tui.events import Json, RunOutcome, Showing, Value, as_json
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import GiveFeedback
@@ -26,17 +25,14 @@ from alita_tui.spine.history import History, of, of_kind
 from alita_tui.spine.history import newest as newest_of
 from alita_tui.spine.ports.library import Library
 from alita_tui.spine.ports.memory import Memory
+from alita_tui.spine.ranking import words
 from alita_tui.spine.refusals import refused_input
+from alita_tui.spine.text import one_line
 
 _KINDS = (
     e.TaskSubmitted, e.TaskFinished, e.ToolSearched, e.ToolCalled, e.ToolReturned, e.ToolFailed, e.ToolRegistered,
     e.FeedbackGiven, e.BrokerAnswered,
 )  # fmt: skip
-_OF_BUILDS = (
-    e.BuildStarted, e.BuildDrafted, e.BuildReviewed, e.BuildTested, e.GateChecked, e.ApprovalRequested,
-    e.ApprovalResolved, e.ToolRegistered,
-)  # fmt: skip
-"""A rating of any of these counts as one of the build."""
 _NOT_ITS_FAULT: tuple[e.FailureReason, ...] = ("interrupted", "sandbox")
 _SCALARS = 200
 """Most values of a result that are searched for in an answer."""
@@ -86,7 +82,7 @@ class Outcomes:
     async def feedback(self, command: GiveFeedback) -> None:
         """Record the person's feedback on an answer or a run, and store it. Raise StoreError."""
         try:
-            feedback = await asyncio.to_thread(rated, self._bus.history, command)
+            feedback = await asyncio.to_thread(feedback_of, self._bus.history, command)
         except UsageError as error:
             await self._bus.emit(e.NoticeRaised(level="info", text=error.message, hint=error.hint))
             return
@@ -98,7 +94,7 @@ class Outcomes:
         """Store the person's feedback on a task with each memory item that the task taught. Raise StoreError."""
         if not self._teaches:
             return
-        for rating in await asyncio.to_thread(words_about_memory, self._bus.history, task_id):
+        for rating in await asyncio.to_thread(memory_ratings, self._bus.history, task_id):
             await self._bus.save_with(self._memory.rate, rating.item_id, rating.source, rating.rating)
 
     async def corrected(self, text: str) -> None:
@@ -114,82 +110,6 @@ class Outcomes:
                 await self.settle(task_id)
                 await self.weigh(task_id)
             return  # only the last answer, and only if the person has not rated it
-
-
-def rated(history: Sequence[Envelope], command: GiveFeedback) -> e.FeedbackGiven:
-    """Return the feedback that a command gives or takes back.
-
-    Raise UsageError if it names nothing that can be rated, or takes back a rating that was never given.
-    """
-    if command.undo and not command.seq:
-        return _taken_back(history, None)
-    calls: dict[str, e.TaskId] = {}
-    task = e.NO_TASK
-    ends = (e.ToolReturned, e.ToolFailed, e.TaskFinished, e.FeedbackGiven)
-    for envelope in of(history, e.TaskSubmitted, e.ToolCalled, *ends, *_OF_BUILDS):
-        match envelope.event:
-            case e.TaskSubmitted(task_id=task_id):
-                task = task_id
-            case e.ToolCalled(call_id=call_id):
-                calls[call_id] = envelope.task_id or task
-            case _:
-                pass
-        if command.seq and envelope.seq == command.seq:
-            target = _target(envelope.event, calls, envelope.task_id or task)
-            if target is not None and target[2] and not _was_registered(history, target[2]):
-                raise UsageError("No tool came of that build.", hint="Say why when you reject it.")
-            if target is not None:
-                return _taken_back(history, target) if command.undo else _feedback(command, target)
-    if command.seq:
-        raise UsageError(
-            f"Event {command.seq} cannot be rated.",
-            hint="Choose an answer, a result, a failure or a registered build.",
-        )
-    newest = list(of_kind(history, e.TaskFinished))
-    if not newest:
-        raise UsageError("No task of this session has ended yet.", hint="There is nothing to rate.")
-    return _feedback(command, (newest[-1].task_id, "", ""))
-
-
-def _was_registered(history: Sequence[Envelope], build_id: str) -> bool:
-    return any(registered.build_id == build_id for registered in of_kind(history, e.ToolRegistered))
-
-
-def _feedback(command: GiveFeedback, target: e.RatingTarget) -> e.FeedbackGiven:
-    task_id, call_id, build_id = target
-    return e.FeedbackGiven(
-        task_id=task_id,
-        call_id=call_id,
-        build_id=build_id,
-        rating=command.rating,
-        text=command.text.strip(),
-        expected=command.expected.strip(),
-    )
-
-
-def _taken_back(history: Sequence[Envelope], target: e.RatingTarget | None) -> e.FeedbackGiven:
-    """Return an event that takes back the newest rating of a target, or of anything for None.
-
-    Raise UsageError if nothing was rated.
-    """
-    for rating in reversed(standing(list(of_kind(history, e.FeedbackGiven)))):
-        if target in (None, rating.target):
-            return msgspec.structs.replace(rating, text="", expected="", by="person", undone=True)
-    raise UsageError("Nothing was said of it.", hint="There is nothing to undo.")
-
-
-def _target(event: e.SessionEvent, calls: dict[str, e.TaskId], task: e.TaskId) -> e.RatingTarget | None:
-    match event:
-        case e.TaskFinished(task_id=task_id):
-            return task_id, "", ""
-        case e.FeedbackGiven():  # rating a feedback row changes that feedback's target
-            return event.target
-        case _ if isinstance(event, _OF_BUILDS) and task:
-            return task, "", str(event.build_id)
-        case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id) if calls.get(call_id):
-            return calls[call_id], call_id, ""
-        case _:
-            return None
 
 
 def outcomes_of(history: Sequence[Envelope], task_id: e.TaskId) -> tuple[ToolOutcomes, ...]:
@@ -427,3 +347,31 @@ def _scalars(value: Json) -> list[str]:
 
 def _text(value: Json) -> str:
     return as_json(value).casefold()
+
+
+_LONGEST_PART = 300
+_BETWEEN_REQUESTS = re.compile(
+    r"(?<=[.!?;])\s+|\n+|,?\s+(?:and|und)\s+then\s+|,\s*then\s+|,\s+(?:and|und)\s+"
+    r"|\s+(?:after that|afterwards|finally)[,\s]+",
+    re.IGNORECASE,
+)
+"""Matches the boundary between two requests."""
+_FEWEST_WORDS = 2
+"""Fewest meaningful words that make a part a request of its own."""
+
+
+def relevant(task: str, about: str) -> str:
+    """Return the part of a task that shares most words with a text; the whole task if no part shares any."""
+    whole_task = str(one_line(task, _LONGEST_PART))
+    about_words = {form for form, _ in words(about)}
+    parts = [
+        part
+        for part in _BETWEEN_REQUESTS.split(task[: 20 * _LONGEST_PART])
+        if len(words(part)) >= _FEWEST_WORDS
+    ]
+    if len(parts) < 2:
+        return whole_task
+    shared = [len(about_words & {form for form, _ in words(part)}) for part in parts]
+    if not max(shared):
+        return whole_task
+    return str(one_line(parts[shared.index(max(shared))], _LONGEST_PART))

@@ -8,14 +8,21 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.actions import specs
-from alita_tui.agent.block_turns import HEADS, block_text, due, workspace
 from alita_tui.agent.compaction import SUMMARY_HEAD, Trimmed, size
-from alita_tui.agent.context import RECALLED_HEAD, Entry
-from alita_tui.agent.earlier import EARLIER_HEAD
-from alita_tui.agent.prompt import Surroundings, instructions, orchestrator_prompt, sections
+from alita_tui.agent.context_window import UNKNOWN_WINDOW, fitted, room_for
+from alita_tui.agent.conversation import RECALLED_HEAD, Entry
+from alita_tui.agent.prompt import (
+    HEADS,
+    Surroundings,
+    block_text,
+    due,
+    instructions,
+    orchestrator_prompt,
+    sections,
+    workspace,
+)
 from alita_tui.agent.tokens import tokens_in
-from alita_tui.agent.transcript import Transcript
-from alita_tui.agent.working import UNKNOWN_WINDOW, fitted, room_for
+from alita_tui.agent.transcript import EARLIER_HEAD, Transcript
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import of_kind
 from alita_tui.spine.ports.context import BLOCKS, NextCall, Part, Provided, Provider

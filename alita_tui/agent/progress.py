@@ -14,6 +14,7 @@ from itertools import groupby
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.tasks import TaskEnd
 from alita_tui.events import Json, Value, as_json
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import of_kind
@@ -38,6 +39,7 @@ STUCK = "stuck-"
 """Prefix of the id of the question that is asked if no advice helps."""
 STOP = "Stop here"
 """The answer to it that ends the task."""
+_STUCK_HEAD, _STUCK_TAIL = "I am stuck: ", ". What should I do differently, or what is missing?"
 
 _Step = list[tuple[str, Json]]
 """A step's actions with their arguments."""
@@ -107,8 +109,8 @@ class ProgressWatch:
         weighed = [
             action for action in actions if action[0] != "plan"
         ] or actions  # ticking off the plan along with another action is not a step
-        counts = [self._repeats(name, _words(_as_words(arguments))) for name, arguments in weighed]
-        self._actions += [(name, _words(_as_words(arguments))) for name, arguments in actions]
+        counts = [self._repeats(name, _words(as_json(arguments))) for name, arguments in weighed]
+        self._actions += [(name, _words(as_json(arguments))) for name, arguments in actions]
         if new:
             self._idle, self._tried, self._nudged = 0.0, [], set()
         else:
@@ -192,6 +194,27 @@ class ProgressWatch:
         return None
 
 
+def what_to_change(tried: str) -> str:
+    """Return the question to the person about a task that goes in circles."""
+    return f"{_STUCK_HEAD}{tried}{_STUCK_TAIL}"
+
+
+def stopped(newest_first: Iterable[Envelope]) -> TaskEnd | None:
+    """Return the end of a task that goes in circles and that the person stopped; None otherwise."""
+    stop_id = ""
+    for envelope in newest_first:
+        match envelope.event:
+            case e.QuestionAnswered(question_id=question_id, text=text) if question_id.startswith(STUCK):
+                if text != STOP:
+                    return None
+                stop_id = question_id
+            case e.QuestionAsked(question_id=question_id, text=text) if question_id == stop_id:
+                return TaskEnd("stuck", text.removeprefix(_STUCK_HEAD).partition(_STUCK_TAIL)[0])
+            case _:
+                pass
+    return None
+
+
 def observed(events: Iterable[Envelope]) -> str:
     """Return a step's observations without what differs each time: ids, times, figures."""
     observations: list[str] = []
@@ -211,7 +234,7 @@ def observed(events: Iterable[Envelope]) -> str:
             case e.ToolFailed(text=text):
                 observations.append(text)
             case e.ToolReturned(report=report):
-                observations.append(_as_words(report.result))
+                observations.append(as_json(report.result))
             case e.ToolAliased(name=name):
                 observations.append(name)
             case e.ToolRegistered(card=card):
@@ -223,9 +246,7 @@ def observed(events: Iterable[Envelope]) -> str:
             case event if hasattr(event, "action_id"):  # the observation of any other action
                 facts = msgspec.to_builtins(event)
                 observations.append(
-                    _as_words(
-                        {key: value for key, value in facts.items() if key not in ("kind", "action_id")}
-                    )
+                    as_json({key: value for key, value in facts.items() if key not in ("kind", "action_id")})
                 )
             case _:
                 pass
@@ -235,10 +256,6 @@ def observed(events: Iterable[Envelope]) -> str:
 def _of_person(envelope: Envelope) -> bool:
     """Return whether the person said or decided something, which is always new."""
     return isinstance(envelope.event, e.WaitEnded | e.QuestionAnswered | e.Steered | e.ApprovalResolved)
-
-
-def _as_words(value: Json) -> str:
-    return as_json(value)
 
 
 def _words(text: str) -> frozenset[str]:

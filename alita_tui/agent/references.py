@@ -28,6 +28,7 @@ from alita_tui.events import Artefact, FileUse, Json, Value, as_json
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError, StoreError, UsageError
+from alita_tui.spine.history import of_kind
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.sandbox import InputFile, input_path
 
@@ -290,9 +291,9 @@ class References:
         return elsewhere
 
     def _result_of(self, called: e.ToolCalled, name: str) -> Json:
-        for envelope in self._bus.history.newest(e.ToolReturned):
-            if isinstance(envelope.event, e.ToolReturned) and envelope.event.call_id == called.call_id:
-                return self._value_of(envelope.event.report)
+        for returned in of_kind(self._bus.history.newest(e.ToolReturned), e.ToolReturned):
+            if returned.call_id == called.call_id:
+                return self._value_of(returned.report)
         raise RegistryError(f"The last run of {name} gave no result, so nothing can refer to it.")
 
     def _value_of(self, report: e.RunReport) -> Json:
@@ -372,12 +373,12 @@ def described(file: Artefact) -> str:
     return f"{file.name} ({file.handle}, {file.media_type}, {size})"
 
 
-def file_list(files: Iterator[Artefact] | tuple[Artefact, ...], *, previews: bool = True) -> str:
+def file_list(files: Iterator[Artefact] | tuple[Artefact, ...]) -> str:
     """Return a list of artefacts for a model; previews are data, to be fenced by the caller."""
     parts = []
     for file in islice(files, 40):
         parts.append(f"- {described(file)}")
-        if previews and file.preview:
+        if file.preview:
             parts.append(f"  begins:\n{file.preview}")
     return "\n".join(parts)
 

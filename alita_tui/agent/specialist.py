@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from alita_tui.agent.actions import Report
+from alita_tui.agent.actions import Action, Report
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.prompt import specialist_prompt
@@ -22,9 +22,9 @@ class SpecialistLoop(AgentLoop):
     role: ModelRole = "specialist"
     ends_with = "report"
 
-    def __init__(self, kind: Role, roles: Roles, depth: int, *parts: Any, **limits: Any) -> None:
-        """`parts` and `limits` are those of `AgentLoop`."""
-        super().__init__(*parts, **{**limits, "max_steps": kind.steps})
+    def __init__(self, kind: Role, roles: Roles, depth: int, *parts: Any, reply_tokens: int) -> None:
+        """`parts` are those of `AgentLoop`."""
+        super().__init__(*parts, max_steps=kind.steps, reply_tokens=reply_tokens)
         self._kind = kind
         self._roles = roles
         self._depth = depth
@@ -51,5 +51,5 @@ class SpecialistLoop(AgentLoop):
     async def _stuck(self, call_id: str, tried: str, watch: ProgressWatch) -> TaskEnd:
         return TaskEnd("stuck", tried)
 
-    async def _answer(self, call_id: str, text: str) -> TaskEnd | None:
-        return await self._end(f"{call_id}.0", "report", Report(result=text))
+    def _ending(self, text: str) -> Action:
+        return Report(result=text)

@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from alita_tui import events as e
-from alita_tui.agent.news import News
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Command, EditTask, MoveTask, SubmitTask, SwitchQueue
+from alita_tui.spine.history import of_kind
 from alita_tui.state.session import SessionState
+
+
+class News:
+    """Set by the code that causes the news, awaited by the task that it concerns."""
+
+    def __init__(self) -> None:
+        self._unseen: set[e.TaskId] = set()
+        self._changed = asyncio.Event()
+
+    def about(self, task_id: e.TaskId) -> None:
+        """Signal something that a task's model has to see."""
+        self._unseen.add(task_id)
+        self.look()
+
+    def look(self) -> None:
+        """Wake all waiters, so that each checks whether there is news for it."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def shown(self) -> None:
+        """Clear the news of the present task: its model is about to see everything."""
+        self._unseen.discard(origin.current().task_id)
+
+    async def wait(self, enough: Callable[[], bool]) -> None:
+        """Wait for news about the present task, or until `enough` is true."""
+        task_id = origin.current().task_id
+        while task_id not in self._unseen and not enough():
+            await self._changed.wait()
+
 
 _GONE = "That task does not wait any more: it began, or was cancelled."
 
@@ -128,10 +159,7 @@ class TaskQueue:
 
     def _was_queued(self, queue_id: str) -> bool:
         """Return whether a task with this id was ever queued."""
-        return any(
-            isinstance(envelope.event, e.TaskQueued) and envelope.event.queue_id == queue_id
-            for envelope in self._bus.history.of(e.TaskQueued)
-        )
+        return any(queued.queue_id == queue_id for queued in of_kind(self._bus.history, e.TaskQueued))
 
     async def _notice(self, text: str, hint: str = "") -> None:
         await self._bus.emit(e.NoticeRaised(level="info", text=text, hint=hint))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 
 from alita_tui import events as e
 from alita_tui.agent.blocks import ContextBlocks
 from alita_tui.agent.build_jobs import BuildJobs
-from alita_tui.agent.crew import Crew
+from alita_tui.agent.delegation import Delegation
+from alita_tui.agent.director import Director
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.outcomes import Outcomes
-from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.slots import Slots
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
@@ -26,7 +26,8 @@ from alita_tui.spine.origin import Origin, in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.statistics import Estimate
-from alita_tui.state.session import Question
+from alita_tui.state.lanes import Lane
+from alita_tui.state.session import SessionState
 
 _ESTIMATE_SECONDS = 2.0
 """Seconds that a task waits at most for its estimate."""
@@ -38,7 +39,6 @@ class TaskRunner:
     def __init__(
         self,
         bus: Bus,
-        projection: StateProjection,
         task: CurrentTask,
         loop: AgentLoop,
         jobs: BuildJobs,
@@ -50,11 +50,11 @@ class TaskRunner:
         shelf: ToolShelf,
         slots: Slots,
         blocks: ContextBlocks,
-        crew: Crew,
-        estimate: Callable[[str], Estimate] | None = None,
+        delegation: Delegation,
+        director: Director,
+        estimate: Callable[[str], Estimate],
     ) -> None:
         self._bus = bus
-        self._projection = projection
         self._task = task
         self._loop = loop
         self._jobs = jobs
@@ -66,7 +66,8 @@ class TaskRunner:
         self._shelf = shelf
         self._slots = slots
         self._blocks = blocks
-        self._crew = crew
+        self._delegation = delegation
+        self._director = director
         self._estimate = estimate
         self.running: dict[e.TaskId, bool] = {}
         """The tasks that have not ended, in the order in which they began here; true once the person stopped it."""
@@ -115,7 +116,7 @@ class TaskRunner:
         )
         await self._tell_estimate(task_id, command.text)
         await self._lessons.recall(task_id, command.text)
-        await self._crew.director.begin(command.text)
+        await self._director.begin(command.text)
         return await self._loop.run()
 
     async def _submitted(self, event: e.TaskSubmitted) -> None:
@@ -128,8 +129,6 @@ class TaskRunner:
 
     async def _tell_estimate(self, task_id: e.TaskId, text: str) -> None:
         """Record what the task is likely to cost and take, if enough similar tasks are found in time."""
-        if self._estimate is None:
-            return
         try:
             estimate = await asyncio.wait_for(asyncio.to_thread(self._estimate, text), _ESTIMATE_SECONDS)
         except (AlitaError, OSError, TimeoutError):
@@ -147,8 +146,8 @@ class TaskRunner:
     async def _continue(self) -> TaskEnd:
         """Close what a crash or a parked build left open, then continue the loop."""
         await self._slots.wait_for_slot()
-        await self._crew.close_left(self._task.chain())
-        for call_id, name in reversed(self._open_calls()):  # what a tool called ends before that tool
+        await self._delegation.close_left(self._task.chain())
+        for call_id, name in reversed(self._present().calls):  # what a tool called ends before that tool
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
         for envelope in self._task.events():
@@ -162,7 +161,7 @@ class TaskRunner:
                     )  # the process ended before it was recorded
                 case _:
                     pass
-        if question := self._question():
+        if question := self._present().question:
             await self._questions.wait(question.question_id, question.text, question.choices)
         if self._task.improves:
             return await self._conclude_improvement()
@@ -183,17 +182,10 @@ class TaskRunner:
                 return end
         return await self._loop.run()
 
-    def _open_calls(self) -> Sequence[tuple[e.CallId, str]]:
-        """Return the calls of the present task that have no end, as (call id, tool)."""
-        state = self._projection.state
-        lane = next((lane for lane in state.lanes if lane.task_id == self._task.id), None)
-        return lane.calls if lane else state.calls
-
-    def _question(self) -> Question | None:
-        """Return the question that the present task waits with."""
-        state = self._projection.state
-        lane = next((lane for lane in state.lanes if lane.task_id == self._task.id), None)
-        return lane.question if lane else state.question
+    def _present(self) -> Lane | SessionState:
+        """Return what has the present task's fields: its lane, or the state if that describes it."""
+        state = self._task.state
+        return next((lane for lane in state.lanes if lane.task_id == self._task.id), state)
 
     async def _conclude_improvement(self) -> TaskEnd:
         """Continue the build of a proposal, or end its task if the build has ended."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Literal, TypeVar, cast
+
+import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
@@ -13,8 +15,11 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ModelError
+from alita_tui.spine.history import of_kind
 from alita_tui.state.build import BuildState
 from alita_tui.state.session import SessionState, TaskState
+
+E = TypeVar("E", bound=msgspec.Struct)
 
 RETRIABLE: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit", "sandbox", "budget"))
 """Outcomes that trying again may change."""
@@ -51,17 +56,7 @@ class TaskEnd(Value, frozen=True):
 
     def finished(self, task_id: e.TaskId) -> e.TaskFinished:
         """Return the event that records this end."""
-        return e.TaskFinished(
-            task_id=task_id,
-            outcome=self.outcome,
-            answer=self.answer,
-            reason=self.reason,
-            hint=self.hint,
-            retry_in=self.retry_in,
-            ungrounded=self.ungrounded,
-            finding=self.finding,
-            faults=self.faults,
-        )
+        return e.TaskFinished(task_id=task_id, **msgspec.structs.asdict(self))
 
 
 class CurrentTask:
@@ -72,6 +67,11 @@ class CurrentTask:
         self._projection = projection
 
     @property
+    def state(self) -> SessionState:
+        """The session's state now."""
+        return self._projection.state
+
+    @property
     def id(self) -> e.TaskId:
         """Empty outside of a task."""
         return origin.current().task_id
@@ -79,7 +79,7 @@ class CurrentTask:
     @property
     def latest(self) -> TaskState | None:
         """The present task; outside of one the newest of the session, running or ended."""
-        state, task_id = self._projection.state, self.id
+        state, task_id = self.state, self.id
         if not task_id:
             return state.task
         return next((task for task in reversed(state.tasks) if task.task_id == task_id), None)
@@ -87,17 +87,15 @@ class CurrentTask:
     @property
     def tools(self) -> frozenset[str]:
         """The names of the tools that the session knows."""
-        return frozenset(str(card.name) for card in self._projection.state.library)
+        return frozenset(str(card.name) for card in self.state.library)
 
     @property
     def agent(self) -> e.AgentStarted | None:
         """The order of the present agent; None for the lead."""
         if not (agent_id := origin.delegate()):
             return None
-        for envelope in self._bus.history.newest(e.AgentStarted):
-            if isinstance(envelope.event, e.AgentStarted) and envelope.event.agent_id == agent_id:
-                return envelope.event
-        return None
+        orders = of_kind(self._bus.history.newest(e.AgentStarted), e.AgentStarted)
+        return next((order for order in orders if order.agent_id == agent_id), None)
 
     def owns(self, envelope: Envelope) -> bool:
         """Return whether an event is of the present task, and of the present agent of it."""
@@ -114,21 +112,22 @@ class CurrentTask:
     def improves(self) -> str:
         """The proposal that the task builds; empty for a task of a person."""
         task_id = self.latest.task_id if self.latest else e.NO_TASK
-        for envelope in self._bus.history.newest(e.TaskSubmitted):
-            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
-                return envelope.event.improves
-        return ""
+        submitted = self._submitted(task_id)
+        return submitted.improves if submitted else ""
 
     def text_of(self, task_id: e.TaskId) -> str:
         """Return a task in the person's own words; empty for an unknown task."""
-        for envelope in self._bus.history.newest(e.TaskSubmitted):  # mostly one of the last
-            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
-                return envelope.event.text
-        return ""
+        submitted = self._submitted(task_id)
+        return submitted.text if submitted else ""
+
+    def _submitted(self, task_id: e.TaskId) -> e.TaskSubmitted | None:
+        """Return the event that begins a task; mostly one of the last."""
+        tasks = of_kind(self._bus.history.newest(e.TaskSubmitted), e.TaskSubmitted)
+        return next((task for task in tasks if task.task_id == task_id), None)
 
     def again(self, task_id: e.TaskId, *, retried: bool = False) -> SubmitTask:
         """Return the command that resumes an earlier task."""
-        files = next((task.files for task in self._projection.state.tasks if task.task_id == task_id), ())
+        files = next((task.files for task in self.state.tasks if task.task_id == task_id), ())
         return SubmitTask(text=self.text_of(task_id), files=files, again=task_id, retried=retried)
 
     def events(self) -> list[Envelope]:
@@ -136,7 +135,7 @@ class CurrentTask:
         task_id, agent_id = self.latest.task_id if self.latest else e.NO_TASK, origin.delegate()
         events = []
         for envelope in reversed(self._bus.history):
-            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
+            if _begins(envelope, task_id):
                 break
             if envelope.belongs_to(task_id) and envelope.delegate == agent_id:
                 events.append(envelope)
@@ -155,17 +154,19 @@ class CurrentTask:
 
     def chain(self) -> list[e.TaskId]:
         """Return the id of the task, of the one that it continues, and so on."""
-        return chain_of(self.latest.task_id if self.latest else e.NO_TASK, self._projection.state)
+        return chain_of(self.latest.task_id if self.latest else e.NO_TASK, self.state)
 
     def builds(self) -> tuple[BuildState, ...]:
         """Return the builds of the task and of the parked tasks that it continues."""
         chain = self.chain()
-        return tuple(build for build in self._projection.state.builds if build.task_id in chain)
+        return tuple(build for build in self.state.builds if build.task_id in chain)
 
-    def newest(self, *kinds: type[e.SessionEvent]) -> Iterator[e.SessionEvent]:
+    def newest(self, *kinds: type[E]) -> Iterator[E]:
         """Yield the present agent's events of some kinds in the task and those that it continues, the newest first."""
         chain, agent_id = self.chain(), origin.delegate()
-        for envelope in self._bus.history.newest(*kinds, e.TaskSubmitted):
+        for envelope in self._bus.history.newest(
+            *cast(tuple[type[e.SessionEvent], ...], kinds), e.TaskSubmitted
+        ):
             of_agent = envelope.task_id in chain and envelope.delegate == agent_id
             if of_agent and isinstance(envelope.event, kinds):
                 yield envelope.event

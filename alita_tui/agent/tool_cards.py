@@ -10,7 +10,7 @@ from alita_tui import events as e
 from alita_tui.events import Json, SearchHit, ToolDraft, as_json, ready
 from alita_tui.spine.examples import Example, example_in_tests, signature
 from alita_tui.spine.fence import fenced
-from alita_tui.spine.history import History
+from alita_tui.spine.history import History, of_kind
 from alita_tui.spine.text import clip, counted
 
 _LOOKED_AT = 100
@@ -22,21 +22,13 @@ _LONGEST = 600
 def with_runs(hits: tuple[SearchHit, ...], history: History) -> tuple[SearchHit, ...]:
     """Return the hits; the example of each is its newest successful call in this session, if any."""
     digests = {hit.card.digest for hit in hits}
-    returned = {
-        envelope.event.call_id: envelope.event.report.result
-        for envelope in islice(history.newest(e.ToolReturned), _LOOKED_AT)
-        if isinstance(envelope.event, e.ToolReturned)
-    }
+    newest = islice(of_kind(history.newest(e.ToolReturned), e.ToolReturned), _LOOKED_AT)
+    returned = {ended.call_id: ended.report.result for ended in newest}
     examples: dict[str, Json] = {}
-    for envelope in islice(history.newest(e.ToolCalled), _LOOKED_AT):
-        match envelope.event:
-            case e.ToolCalled(call_id=call_id, digest=digest, arguments=arguments) if (
-                digest in digests and digest not in examples and call_id in returned
-            ):
-                example = Example(arguments=arguments, result=returned[call_id], tested=False)
-                examples[digest] = msgspec.to_builtins(example)
-            case _:
-                pass
+    for called in islice(of_kind(history.newest(e.ToolCalled), e.ToolCalled), _LOOKED_AT):
+        if called.digest in digests and called.digest not in examples and called.call_id in returned:
+            example = Example(arguments=called.arguments, result=returned[called.call_id], tested=False)
+            examples[called.digest] = msgspec.to_builtins(example)
     return tuple(
         msgspec.structs.replace(hit, example=examples[hit.card.digest])
         if hit.card.digest in examples
@@ -76,16 +68,12 @@ def registered_text(draft: ToolDraft) -> str:
 
 
 def _schemas(takes: Json, gives: Json) -> tuple[str, ...]:
-    return (f"input schema: {_json(takes)}", f"output schema: {_json(gives)}")
+    return (f"input schema: {as_json(takes)}", f"output schema: {as_json(gives)}")
 
 
 def _example(name: str, example: Example) -> str:
-    call = f'run_tool {{"name": "{name}", "arguments": {clip(_json(example.arguments), _LONGEST)[0]}}}'
-    result = clip(_json(example.result), _LONGEST)[0]
+    call = f'run_tool {{"name": "{name}", "arguments": {clip(as_json(example.arguments), _LONGEST)[0]}}}'
+    result = clip(as_json(example.result), _LONGEST)[0]
     if example.tested:
         return f"example from its tests: {call} gives {result}"
     return f"example, as it was run: {call} gave\n{fenced(name, result)}"
-
-
-def _json(value: Json) -> str:
-    return as_json(value)

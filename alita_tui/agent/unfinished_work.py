@@ -1,4 +1,4 @@
-"""Resumes the work that an earlier process left unfinished in a session."""
+"""Resumes the work that an earlier process left unfinished in a session, or holds it until the person continues it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import BuildJobs
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.outcomes import Outcomes
-from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.steering import Steering
 from alita_tui.agent.task_queue import TaskQueue
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import UNFINISHED, CurrentTask, latest_successor, successors
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import (
+    AnswerQuestion,
+    CancelTask,
+    Command,
+    Continue,
+    Interrupt,
+    PutOff,
+    ResolveApproval,
+    Steer,
+)
 from alita_tui.spine.origin import in_task, working_on
 from alita_tui.state.session import SessionState, TaskState
 
@@ -25,12 +35,14 @@ Start = Callable[[e.TaskId, Coroutine[None, None, None]], None]
 
 
 class UnfinishedWork:
-    """Resumes builds that were put off, tasks that ran, and tasks that waited."""
+    """Resumes builds that were put off, tasks that ran, and tasks that waited.
+
+    Held work waits for the person, who may steer it first.
+    """
 
     def __init__(
         self,
         bus: Bus,
-        projection: StateProjection,
         task: CurrentTask,
         queue: TaskQueue,
         jobs: BuildJobs,
@@ -38,10 +50,12 @@ class UnfinishedWork:
         lessons: Lessons,
         outcomes: Outcomes,
         questions: Questions,
+        steering: Steering,
         start: Start,
+        submit: Callable[[Command], None],
     ) -> None:
+        """`submit` hands a command to the orchestrator again."""
         self._bus = bus
-        self._projection = projection
         self._task = task
         self._queue = queue
         self._jobs = jobs
@@ -49,11 +63,74 @@ class UnfinishedWork:
         self._lessons = lessons
         self._outcomes = outcomes
         self._questions = questions
+        self._steering = steering
         self._start = start
+        self._submit = submit
+        self._held: e.WorkHeld | None = None
+        self._early: list[ResolveApproval | PutOff | AnswerQuestion] = []
+        """Decisions that arrived while work was held; each is submitted again once something waits for it."""
 
-    def would_continue(self) -> e.WorkHeld:
+    @property
+    def held(self) -> bool:
+        """Whether work is held."""
+        return self._held is not None
+
+    def begin(self, *, hold: bool) -> None:
+        """Resume the unfinished work; with `hold`, work that would continue at once is held."""
+        held = self._would_continue() if hold else e.WorkHeld()
+        if held.tasks or held.queued:
+            self._held = held
+            self._bus.hint(held)
+        else:
+            self._resume()
+
+    def _release(self) -> None:
+        self._held = None
+        self._bus.hint(e.WorkHeld())
+        self._resume()
+
+    async def handled(self, command: object) -> bool:
+        """Carry out a command that means something else while work is held; return False for any other command."""
+        if self._held is None:
+            return isinstance(command, Continue)  # no work is held any more
+        tasks = self._held.tasks
+        match command:
+            case Continue():
+                self._release()
+            case Steer(task_id=task_id) if tasks and task_id in ("", *tasks):
+                await self._steering.steer(command, tasks)
+            case Interrupt(task_id=task_id) if tasks and task_id in ("", *tasks):
+                await self._stop(tasks)
+            case CancelTask(task_id=task_id) if task_id in tasks:
+                await self._stop(tasks)
+            case ResolveApproval() | PutOff() | AnswerQuestion():
+                self._early.append(command)
+                self._release()
+            case _:
+                return False
+        return True
+
+    async def _stop(self, tasks: tuple[e.TaskId, ...]) -> None:
+        """End the held work: each task sees that it was stopped when it is resumed."""
+        for task_id in tasks:
+            with working_on(in_task(task_id)):
+                await self._bus.emit(e.Interrupted())
+        self._release()
+
+    def resubmit(self, approval_id: str = "") -> None:
+        """Submit the decision again that arrived too early for this build, or (without an id) for a question.
+
+        Called when the build or question begins to wait for the person.
+        """
+        for command in tuple(self._early):
+            about = "" if isinstance(command, AnswerQuestion) else command.approval_id
+            if about == approval_id:
+                self._early.remove(command)
+                self._submit(command)
+
+    def _would_continue(self) -> e.WorkHeld:
         """Return the work that would continue at once, without waiting for the person."""
-        state = self._projection.state
+        state = self._task.state
         waiting = {
             latest_successor(build.task_id, successors(state.tasks))
             for build in state.builds
@@ -78,9 +155,9 @@ class UnfinishedWork:
         unfinished = newest.outcome in UNFINISHED and newest.task_id == state.focus
         return (newest.task_id,) if unfinished else ()
 
-    def resume(self) -> None:
+    def _resume(self) -> None:
         """Resume all of it."""
-        state = self._projection.state
+        state = self._task.state
         newest = state.task
         if newest is not None:
             running = self._running(state)
@@ -103,7 +180,7 @@ class UnfinishedWork:
         `continuing` are the tasks that continue by themselves.
         """
         waiting = self._jobs.resume_put_off(continuing)
-        tasks = self._projection.state.tasks
+        tasks = self._task.state.tasks
         continued = successors(tasks)
         for task in tasks:
             if task.outcome == "parked" and task.task_id not in (*continued, *waiting, *continuing):

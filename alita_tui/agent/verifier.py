@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping
-from importlib.resources import files
 from typing import Literal
 
 import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.agent_messages import without_team
-from alita_tui.agent.one_call import calls_of
+from alita_tui.agent.calling import calls_of
+from alita_tui.agent.prompt import prompt_text
 from alita_tui.agent.role import VERIFIER, Roles, seat_of
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.events import Value, as_json, ready
@@ -68,9 +68,7 @@ class Verifier:
         because = self._because()
         if because is None:
             return None
-        verifications = [
-            event for event in self._task.newest(e.AnswerVerified) if isinstance(event, e.AnswerVerified)
-        ]
+        verifications = [*self._task.newest(e.AnswerVerified)]
         judgement = await self._judged(answer)
         finding: Literal["holds", "refused", "unknown"] = (
             "unknown" if judgement is None else "holds" if judgement.holds else "refused"
@@ -116,7 +114,7 @@ class Verifier:
             _TOOL,
             role="verifier",
             seat=seat_of(VERIFIER) if role.models else "",
-            system=_prompt().replace("{role}", role.prompt.strip()),
+            system=prompt_text("verifier").replace("{role}", role.prompt.strip()),
             prompt=prompt,
             reply_tokens=_REPLY_TOKENS,
             seconds=_SECONDS,
@@ -201,7 +199,3 @@ def _piece(envelope: Envelope, called: Mapping[e.CallId, str]) -> tuple[str, str
             return f"{source} {agent_id} gave no report", reason
         case _:
             return None
-
-
-def _prompt() -> str:
-    return files("alita_tui.agent.prompts").joinpath("verifier.md").read_text("utf-8").strip()

@@ -69,10 +69,10 @@ class LiveSession:
         answer: str = "",
     ) -> None:
         """`answer` answers the question that the session left open."""
+        from alita_tui.agent.context_window import WorkingContext
         from alita_tui.agent.orchestrator import Orchestrator
         from alita_tui.agent.policy import Policy
         from alita_tui.agent.questions import Questions
-        from alita_tui.agent.working import WorkingContext
         from alita_tui.app.page_browser import pages
         from alita_tui.app.roles import crew_policy, roles_of
         from alita_tui.app.statistics import estimate
@@ -181,7 +181,7 @@ class LiveSession:
             encode=self._encoding.for_recall,
             blocks=chosen.context.blocks,
             roles=roles_of(app),
-            shared=asker.shared,
+            budget=asker.budget,
         )  # fmt: skip
         broker.tools = self.engine.inner_calls
 

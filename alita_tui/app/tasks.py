@@ -382,7 +382,7 @@ def _checked(history: Sequence[Envelope], command: QueueCommand) -> _Change:
 
 async def _carry_out(app: AppContext, bus: Bus, command: _Change) -> None:
     """Record a change of the queue."""
-    from alita_tui.agent.given_files import GivenFiles
+    from alita_tui.agent.steering import take_in
     from alita_tui.agent.task_queue import TaskQueue
     from alita_tui.app.artefacts import session_artefacts
     from alita_tui.state.reduce import reduce_all
@@ -399,7 +399,7 @@ async def _carry_out(app: AppContext, bus: Bus, command: _Change) -> None:
         files = command.files
         if command.attach:
             artefacts = session_artefacts(app, bus.session_id)
-            handles = await GivenFiles(bus, artefacts).take_in(command.attach, "The task is not queued.")
+            handles = await take_in(bus, artefacts, command.attach, "The task is not queued.")
             files = handles or ()
             if handles is None:
                 command = SubmitTask(text="")

@@ -36,7 +36,8 @@ def context(
     """
     import asyncio
 
-    from alita_tui.app.next_call import next_call, switch_blocks
+    from alita_tui.app.closed_session import switch_blocks
+    from alita_tui.app.next_call import next_call
     from alita_tui.app.recordings import history
 
     app = AppContext.open(context.obj)

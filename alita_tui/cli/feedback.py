@@ -49,7 +49,7 @@ def feedback(
     if not (up or down or undo):
         _show(app, session, json=json)
         return
-    from alita_tui.app.feedback import give_feedback
+    from alita_tui.app.closed_session import give_feedback
 
     rating: Rating = "up" if up else "down"
     command = GiveFeedback(rating=rating, seq=event, text=text, expected=should_be, undo=undo)

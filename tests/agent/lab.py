@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Ledger
 from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.calling import ModelCalls
-from alita_tui.agent.context import Conversation, Entry
+from alita_tui.agent.context_window import WorkingContext
+from alita_tui.agent.conversation import Conversation, Entry
 from alita_tui.agent.orchestrator import Orchestrator
 from alita_tui.agent.policy import Policy
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.role import read_roles
-from alita_tui.agent.working import WorkingContext
 from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage, WebResult
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
@@ -31,9 +31,9 @@ from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import UsageError, WebError
+from alita_tui.spine.errors import RegistryError, UsageError, WebError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports.context import BLOCKS, Provider
+from alita_tui.spine.ports.context import BLOCKS, Provided, Provider
 from alita_tui.spine.ports.models import Asker, Candidate, Delta, Model, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.statistics import Estimate
@@ -180,6 +180,20 @@ class Priced(ScriptedModel):
         return self.usd
 
 
+class NothingProvided:
+    """A provider without any blocks of the context."""
+
+    def provide(self, task: str, wanted: Collection[str]) -> Provided:
+        return Provided()
+
+    def skill_file(self, path: str) -> bytes:
+        raise RegistryError("There are no skills.")
+
+
+async def _no_vectors(_text: str) -> bool:
+    return False
+
+
 class Lab:
     """One session; `reopen` begins a new process's worth of engine on the same file."""
 
@@ -214,8 +228,8 @@ class Lab:
         """Answers the question that is open when the lab is reopened."""
         self.asked: list[ModelRequest] = []
         self.around = Surroundings(today="Saturday, 2026-11-21")
-        self.provider: Provider | None = None
-        self.encode: Callable[[str], Awaitable[bool]] | None = None
+        self.provider: Provider = NothingProvided()
+        self.encode: Callable[[str], Awaitable[bool]] = _no_vectors
         """Brings what an encoder makes of what a recall lacks."""
         self.estimate: Callable[[str], Estimate] | None = None
         """What a task will take."""
@@ -290,7 +304,7 @@ class Lab:
             estimate=lambda text: self.estimate(text) if self.estimate else Estimate(count=0),
             blocks=self.blocks,
             learn=lambda task, proposed=(): lessons(self.bus.history, task, proposed),
-            roles=self.roles, shared=call_budget,
+            roles=self.roles, budget=call_budget,
         )  # fmt: skip
 
     def shared_ledger(self) -> Ledger:

@@ -18,7 +18,7 @@ import pytest
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
 from alita_tui.agent.calling import ModelCalls
-from alita_tui.agent.estimate import worst
+from alita_tui.agent.tokens import worst
 from alita_tui.events import ModelErrorKind, Usage
 from alita_tui.llm.cache import ReplyStore
 from alita_tui.llm.prices import price

@@ -10,11 +10,10 @@ import msgspec
 import pytest
 
 from alita_tui import events as e
-from alita_tui.agent.blocks import NothingProvided
 from alita_tui.agent.compaction import OBSERVATION, oldest, saves_enough, size, summarised, trim
-from alita_tui.agent.context import Conversation
-from alita_tui.agent.estimate import worst
+from alita_tui.agent.conversation import Conversation
 from alita_tui.agent.preview import preview
+from alita_tui.agent.tokens import worst
 from alita_tui.app.context import DEMO_SCRIPT
 from alita_tui.config.paths import shipped
 from alita_tui.events import MemoryItem, ToolRequest
@@ -24,7 +23,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.context import BLOCKS, NextCall
 from alita_tui.spine.ports.models import Message
 from alita_tui.spine.redaction import Redactor
-from tests.agent.lab import Findings, Lab, conversation, say
+from tests.agent.lab import Findings, Lab, NothingProvided, conversation, say
 from tests.support import streams
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -188,7 +187,7 @@ def test_a_long_one_is_read_again_in_parts() -> None:
     class Stream:
         history = session(1, 10_000)
 
-    from alita_tui.agent.working import WorkingContext
+    from alita_tui.agent.context_window import WorkingContext
 
     context = WorkingContext(Stream(), None, lambda: 0)  # type: ignore[arg-type]
     whole, text, offset = conversation(Stream.history)[-1].message.text, "", 0

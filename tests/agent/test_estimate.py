@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_tui.agent.estimate import Scales, estimate_of, worst
-from alita_tui.agent.tokens import tokens_in
+from alita_tui.agent.tokens import Scales, estimate_of, tokens_in, worst
 from alita_tui.events import ToolRequest, Usage
 from alita_tui.spine.ports.models import Message, ModelRequest, ToolSpec
 

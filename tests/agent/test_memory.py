@@ -7,7 +7,7 @@ from typing import Any
 
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
-from alita_tui.agent.context import RECALLED_HEAD
+from alita_tui.agent.conversation import RECALLED_HEAD
 from alita_tui.events import MemoryItem, RunReport
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.memory.background import REQUESTS

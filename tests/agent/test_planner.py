@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from alita_tui import events as e
-from alita_tui.agent.planner import Planner
-from alita_tui.agent.planning import weighed
+from alita_tui.agent.planner import Planner, weighed
 from alita_tui.events import MemoryItem, PlanCandidate, RunReport
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.memory.lessons import recipe_id

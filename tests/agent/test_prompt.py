@@ -9,8 +9,14 @@ import msgspec
 import pytest
 
 from alita_tui.agent.actions import specs
-from alita_tui.agent.block_turns import block_text, capped, workspace
-from alita_tui.agent.prompt import Surroundings, orchestrator_prompt, specialist_prompt
+from alita_tui.agent.prompt import (
+    Surroundings,
+    block_text,
+    capped,
+    orchestrator_prompt,
+    specialist_prompt,
+    workspace,
+)
 from alita_tui.agent.role import read_roles
 from alita_tui.app.context import AppContext
 from alita_tui.app.surroundings import surroundings

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from alita_tui import events as e
-from alita_tui.agent.clauses import relevant
+from alita_tui.agent.outcomes import relevant
 from alita_tui.events import RunReport, TaskFinished
 from alita_tui.spine.commands import Command, GiveFeedback, SubmitTask
 from tests.agent.lab import Lab, conversation, say

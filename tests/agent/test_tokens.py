@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from alita_tui.agent.estimate import worst
-from alita_tui.agent.tokens import tokens_in
+from alita_tui.agent.tokens import tokens_in, worst
 from alita_tui.spine.ports.models import Message, ModelRequest
 
 Counter = Callable[[str], int]

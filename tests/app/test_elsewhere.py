@@ -14,11 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from alita_tui import events as e
-from alita_tui.agent.context import Conversation
-from alita_tui.app.feedback import give_feedback
+from alita_tui.agent.conversation import Conversation
+from alita_tui.app.closed_session import give_feedback, switch_blocks
 from alita_tui.app.improving import records
 from alita_tui.app.memory import forgotten
-from alita_tui.app.next_call import switch_blocks
 from alita_tui.app.recordings import past_calls, recording
 from alita_tui.app.session import open_file, open_session
 from alita_tui.app.tasks import change

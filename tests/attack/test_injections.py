@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from alita_tui import events as e
-from alita_tui.agent.block_turns import block_text, capped
+from alita_tui.agent.prompt import block_text, capped
 from alita_tui.events import Capabilities, MemoryItem, RunReport, ToolDraft, ToolName
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.runtimes.notes import Notes

@@ -1,7 +1,7 @@
 """Choosing among plans: a simulation of 15 kinds of task, 10 plans for each and 40 tools, 6 of them broken.
 
 Every task offers four of its kind's plans, with a confidence that says little. Tools work or fail one by one; a plan
-whose tools all work answers the task if it fits. The choice is the product's own (`agent/planning.py`), on records
+whose tools all work answers the task if it fits. The choice is the product's own (`agent/planner.py`), on records
 that the simulation keeps as the product keeps them. The oracle knows every chance.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_tui.agent.planning import weighed
+from alita_tui.agent.planner import weighed
 from alita_tui.events import PlanCandidate
 
 _KINDS, _PLANS, _TOOLS, _BROKEN = 15, 10, 40, 6

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from textual.widgets import Input
 
 from alita_tui import events as e
-from alita_tui.agent.outcomes import rated
+from alita_tui.agent.feedback import feedback_of
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.widgets.styled_text import text_of
@@ -190,5 +190,5 @@ def test_every_row_of_a_build_and_of_a_run_is_rated_as_that_build_or_run() -> No
     for card in layout.cards:
         if build in card.names or call in card.names:
             seqs = [layout.deck.rated(card.at, row) for row in card.rows]
-            targets.append({rated(walk, GiveFeedback(rating="up", seq=seq)).target[1:] for seq in seqs})
+            targets.append({feedback_of(walk, GiveFeedback(rating="up", seq=seq)).target[1:] for seq in seqs})
     assert targets == [{("", build)}, {(call, "")}]

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.agent.block_turns import block_text, capped
+from alita_tui.agent.prompt import block_text, capped
 from alita_tui.context.documents import passages
 from alita_tui.context.provider import ContextProvider
 from alita_tui.context.symbols import Wanted, definitions

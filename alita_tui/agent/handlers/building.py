@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from alita_tui import events as e
+from alita_tui.agent.acting import Handler
 from alita_tui.agent.actions import Action, BuildTool, Wait
 from alita_tui.agent.build_jobs import BuildJob, BuildJobs
-from alita_tui.agent.handlers import Handler
 from alita_tui.agent.handlers.research import research, searched
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.task_queue import TaskQueue
@@ -87,8 +87,8 @@ class BuildHandlers:
         search = await self._shelf.find(f"{action.name.replace('_', ' ')}: {action.goal}")
         if search.band != "fits":
             return False
-        searches = (event for event in self._task.newest(e.ToolSearched) if isinstance(event, e.ToolSearched))
-        seen = {hit.card.name for search in searches for hit in search.hits}
+        earlier = self._task.newest(e.ToolSearched)
+        seen = {hit.card.name for search in earlier for hit in search.hits}
         if {hit.card.name for hit in search.hits} <= seen:
             return False
         await self._bus.emit(searched(action_id, action.goal, search, self._bus.history), span=action_id)

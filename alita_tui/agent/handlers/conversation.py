@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.acting import Handler
 from alita_tui.agent.actions import Action, Answer, AskUser, Look, Plan
 from alita_tui.agent.checklist import checklist, unmarked
+from alita_tui.agent.context_window import WorkingContext
 from alita_tui.agent.director import Director
 from alita_tui.agent.grounding import ungrounded
-from alita_tui.agent.handlers import Handler
 from alita_tui.agent.planner import Planner
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import Looked, References, file_list
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.verifier import Verifier
-from alita_tui.agent.working import WorkingContext
 from alita_tui.artefacts.slices import Part
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.acting import Handler
 from alita_tui.agent.actions import Action, FindTool, ReadPage, SearchWeb
-from alita_tui.agent.handlers import Handler
 from alita_tui.agent.passages import around_words, piece
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.tool_cards import with_runs
@@ -163,10 +163,8 @@ def searched(action_id: str, query: str, result: SearchResult, history: History)
 
 
 def _pages(task: CurrentTask) -> Iterable[PageRead]:
-    """Yield the pages that a task fetched, the newest first."""
-    for event in task.newest(PageRead):
-        if isinstance(event, PageRead) and not event.copied:
-            yield event
+    """Return the pages that a task fetched, the newest first."""
+    return (page for page in task.newest(PageRead) if not page.copied)
 
 
 def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...]]:

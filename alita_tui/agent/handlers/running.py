@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from alita_tui import events as e
+from alita_tui.agent.acting import Handler
 from alita_tui.agent.actions import Action, RunTool
 from alita_tui.agent.arguments import Misfit, check_arguments, record_of
-from alita_tui.agent.handlers import Handler
-from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.references import References
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.agent.tool_runs import OpenCall, ToolRuns, Work
@@ -25,7 +24,6 @@ class RunHandlers:
     def __init__(
         self,
         bus: Bus,
-        projection: StateProjection,
         task: CurrentTask,
         shelf: ToolShelf,
         references: References,
@@ -38,7 +36,6 @@ class RunHandlers:
         """`may` returns whether the present agent may use a tool of the library."""
         self._may = may
         self._bus = bus
-        self._projection = projection
         self._task = task
         self._shelf = shelf
         self._references = references
@@ -85,5 +82,5 @@ class RunHandlers:
 
     async def _record_in_library(self, digest: str) -> None:
         """Record the library again if another session registered this tool meanwhile."""
-        if digest not in {card.digest for card in self._projection.state.library}:
+        if digest not in {card.digest for card in self._task.state.library}:
             await self._bus.emit(e.LibraryLoaded(tools=self._shelf.cards()))

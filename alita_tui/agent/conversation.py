@@ -12,15 +12,14 @@ from msgspec.structs import replace
 
 from alita_tui import events as e
 from alita_tui.agent.agent_messages import directed, handed_part, refused, reported, without_team
-from alita_tui.agent.block_turns import block_text
 from alita_tui.agent.checklist import from_person
 from alita_tui.agent.passages import remarks, titled
 from alita_tui.agent.progress import STUCK
+from alita_tui.agent.prompt import block_text
 from alita_tui.agent.references import file_list
 from alita_tui.agent.tool_cards import hit_text, registered_text
 from alita_tui.events import (
     Artefact,
-    Json,
     MemoryItem,
     PlanCandidate,
     RunReport,
@@ -378,7 +377,7 @@ def returned(report: RunReport, seq: int = 0, artefacts: tuple[Artefact, ...] = 
         )
     elif report.result is not None:
         plain = isinstance(report.result, bool | int | float)
-        text = _json(report.result)
+        text = as_json(report.result)
         head = f"result{f' (e{seq})' if seq else ''}:"
         parts.append(f"{head} {text}" if plain else f"{head}\n{fenced('result', text)}")
     if files := [file for file in artefacts if file.handle != report.result_handle]:
@@ -421,7 +420,3 @@ def _searched(event: e.ToolSearched) -> str:
     if not nearest:
         return "No tool fits, and none comes near."
     return f"No tool fits{likely}. Near misses:\n{nearest}"
-
-
-def _json(value: Json) -> str:
-    return as_json(value)

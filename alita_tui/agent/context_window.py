@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Collection, Sequence
-from importlib.resources import files
 
 import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.compaction import OBSERVATION, SUMMARY, Trimmed, fit, oldest, saves_enough, size, trim
-from alita_tui.agent.context import Entry
-from alita_tui.agent.estimate import MARGIN, worst
-from alita_tui.agent.tokens import tokens_in
+from alita_tui.agent.conversation import Entry
+from alita_tui.agent.prompt import prompt_text
+from alita_tui.agent.tokens import MARGIN, tokens_in, worst
 from alita_tui.agent.transcript import Transcript
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
@@ -73,7 +72,7 @@ class WorkingContext:
         self._window = window
         self._summariser_window = summariser_window or window
         self._seat_window = seat_window or (lambda _: window())
-        self._prompt = files("alita_tui.agent.prompts").joinpath("summariser.md").read_text("utf-8")
+        self._prompt = prompt_text("summariser")
         self._transcript = Transcript(defaults)
         self._guard = threading.Lock()  # because a cancelled call leaves its thread running
         self._reported_cuts: dict[tuple[str, str], tuple[object, ...]] = {}

@@ -10,6 +10,20 @@ from alita_tui.events import Value
 from alita_tui.spine.errors import StoreError
 
 _APP = "alita"
+Base = Literal["data", "config", "cache", "runtime"]
+
+
+class Below:
+    """A file or folder with a fixed name in one of the base folders."""
+
+    def __init__(self, base: Base, name: str) -> None:
+        self._base = base
+        self._name = name
+
+    def __get__(self, paths: Paths, owner: type[Paths]) -> Path:
+        """Return its path."""
+        folder: Path = getattr(paths, self._base)
+        return folder / self._name
 
 
 class Paths(Value, frozen=True):
@@ -24,195 +38,82 @@ class Paths(Value, frozen=True):
     runtime: Path
     """Locks and sockets of running processes."""
 
-    @property
-    def sessions(self) -> Path:
-        """Folder with one file per session."""
-        return self.data / "sessions"
-
-    @property
-    def runs(self) -> Path:
-        """Folder with one session file for each run of a granted tool outside a session."""
-        return self.data / "runs"
-
-    @property
-    def labels(self) -> Path:
-        """Titles, tags and bookmarks of sessions."""
-        return self.data / "labels.json"
-
-    @property
-    def drafts(self) -> Path:
-        """What was typed and not sent."""
-        return self.data / "drafts.json"
-
-    @property
-    def session_search(self) -> Path:
-        """Full-text index of all sessions."""
-        return self.cache / "sessions.db"
-
-    @property
-    def statistics(self) -> Path:
-        """Figures of all sessions' runs and calls, which can be read again from their files."""
-        return self.cache / "statistics.rows"
-
-    @property
-    def tool_index(self) -> Path:
-        """The cached index of a large library."""
-        return self.cache / "tools.index"
-
-    @property
-    def tool_vectors(self) -> Path:
-        """Cached vectors of the library's tools."""
-        return self.cache / "tools.vectors"
-
-    @property
-    def memory_vectors(self) -> Path:
-        """Cached vectors of the remembered items."""
-        return self.cache / "memory.vectors"
-
-    @property
-    def registry(self) -> Path:
-        """Index of all tool versions."""
-        return self.data / "registry.json"
-
-    @property
-    def memory(self) -> Path:
-        """Episodic, semantic and procedural memory."""
-        return self.data / "memory.json"
-
-    @property
-    def servers(self) -> Path:
-        """MCP servers whose tools may be used, with what they listed."""
-        return self.data / "servers.json"
-
-    @property
-    def skills(self) -> Path:
-        """Which skills were added, from where, with which digest."""
-        return self.data / "skills.json"
-
-    @property
-    def skill_files(self) -> Path:
-        """Folder with the files of each added skill, by digest."""
-        return self.data / "skills"
-
-    @property
-    def spend(self) -> Path:
-        """What every session spent on every day."""
-        return self.data / "spend.json"
-
-    @property
-    def mcp_box(self) -> Path:
-        """Folder with the tools as portable files."""
-        return self.data / "mcp_box"
-
-    @property
-    def audit(self) -> Path:
-        """Signed log of every verdict."""
-        return self.data / "audit.jsonl"
-
-    @property
-    def audit_key_folder(self) -> Path:
-        """Folder with the key that signs that log and its second head: apart from the data, in no backup."""
-        return self.config / "audit"
-
-    @property
-    def mcp_token(self) -> Path:
-        """The token that clients of `alita mcp serve --http` have to send."""
-        return self.config / "mcp.token"
-
-    @property
-    def cluster(self) -> Path:
-        """Folder with the certificates of the cluster that this machine is part of."""
-        return self.config / "cluster"
-
-    @property
-    def backups(self) -> Path:
-        """Folder with the backups of library, memory and labels."""
-        return self.data / "backups"
-
-    @property
-    def desk(self) -> Path:
-        """Folder with parked builds and the verdicts left for them."""
-        return self.data / "desk"
-
-    @property
-    def left_tasks(self) -> Path:
-        """Folder with what other processes ask of the queues of open sessions."""
-        return self.data / "left-tasks"
-
-    @property
-    def background(self) -> Path:
-        """What the background works on, and tasks that are repeated."""
-        return self.data / "background.json"
-
-    @property
-    def background_socket(self) -> Path:
-        """Where consoles and commands reach the background; its lock is beside it."""
-        return self.data / "background.sock"
-
-    @property
-    def background_log(self) -> Path:
-        """What a background prints that was started by `alita run --detach`."""
-        return self.cache / "background.log"
-
-    @property
-    def consoles(self) -> Path:
-        """Folder with one locked file for each console that is open."""
-        return self.runtime / "consoles"
-
-    @property
-    def environments(self) -> Path:
-        """Folder with installed requirements, by content address."""
-        return self.cache / "environments"
-
-    @property
-    def replies(self) -> Path:
-        """Replies of models to earlier requests."""
-        return self.cache / "replies.json"
-
-    @property
-    def pages(self) -> Path:
-        """Web pages that were read before."""
-        return self.cache / "pages.json"
-
-    @property
-    def log(self) -> Path:
-        """Log file for bug reports."""
-        return self.cache / "alita.log"
-
-    @property
-    def config_file(self) -> Path:
-        """The settings."""
-        return self.config / "config.toml"
-
-    @property
-    def preferences(self) -> Path:
-        """The person's preferences for every task, in their own words."""
-        return self.config / "preferences.md"
-
-    @property
-    def policy(self) -> Path:
-        """Rules that may approve builds without asking."""
-        return self.config / "policy.toml"
-
-    @property
-    def env_file(self) -> Path:
-        """Keys and settings as KEY=VALUE lines."""
-        return self.config / ".env"
-
-    @property
-    def keymap(self) -> Path:
-        """Remapped keys of the console."""
-        return self.config / "keymap.toml"
-
-    @property
-    def themes(self) -> Path:
-        """Folder with the person's own themes."""
-        return self.config / "themes"
-
-    @property
-    def roles(self) -> Path:
-        """Folder with the person's own roles for agents."""
-        return self.config / "roles"
+    sessions = Below("data", "sessions")
+    """Folder with one file per session."""
+    runs = Below("data", "runs")
+    """Folder with one session file for each run of a granted tool outside a session."""
+    labels = Below("data", "labels.json")
+    """Titles, tags and bookmarks of sessions."""
+    drafts = Below("data", "drafts.json")
+    """What was typed and not sent."""
+    session_search = Below("cache", "sessions.db")
+    """Full-text index of all sessions."""
+    statistics = Below("cache", "statistics.rows")
+    """Figures of all sessions' runs and calls, which can be read again from their files."""
+    tool_index = Below("cache", "tools.index")
+    """The cached index of a large library."""
+    tool_vectors = Below("cache", "tools.vectors")
+    """Cached vectors of the library's tools."""
+    memory_vectors = Below("cache", "memory.vectors")
+    """Cached vectors of the remembered items."""
+    registry = Below("data", "registry.json")
+    """Index of all tool versions."""
+    memory = Below("data", "memory.json")
+    """Episodic, semantic and procedural memory."""
+    servers = Below("data", "servers.json")
+    """MCP servers whose tools may be used, with what they listed."""
+    skills = Below("data", "skills.json")
+    """Which skills were added, from where, with which digest."""
+    skill_files = Below("data", "skills")
+    """Folder with the files of each added skill, by digest."""
+    spend = Below("data", "spend.json")
+    """What every session spent on every day."""
+    mcp_box = Below("data", "mcp_box")
+    """Folder with the tools as portable files."""
+    audit = Below("data", "audit.jsonl")
+    """Signed log of every verdict."""
+    audit_key_folder = Below("config", "audit")
+    """Folder with the key that signs that log and its second head: apart from the data, in no backup."""
+    mcp_token = Below("config", "mcp.token")
+    """The token that clients of `alita mcp serve --http` have to send."""
+    cluster = Below("config", "cluster")
+    """Folder with the certificates of the cluster that this machine is part of."""
+    backups = Below("data", "backups")
+    """Folder with the backups of library, memory and labels."""
+    desk = Below("data", "desk")
+    """Folder with parked builds and the verdicts left for them."""
+    left_tasks = Below("data", "left-tasks")
+    """Folder with what other processes ask of the queues of open sessions."""
+    background = Below("data", "background.json")
+    """What the background works on, and tasks that are repeated."""
+    background_socket = Below("data", "background.sock")
+    """Where consoles and commands reach the background; its lock is beside it."""
+    background_log = Below("cache", "background.log")
+    """What a background prints that was started by `alita run --detach`."""
+    consoles = Below("runtime", "consoles")
+    """Folder with one locked file for each console that is open."""
+    environments = Below("cache", "environments")
+    """Folder with installed requirements, by content address."""
+    replies = Below("cache", "replies.json")
+    """Replies of models to earlier requests."""
+    pages = Below("cache", "pages.json")
+    """Web pages that were read before."""
+    log = Below("cache", "alita.log")
+    """Log file for bug reports."""
+    config_file = Below("config", "config.toml")
+    """The settings."""
+    preferences = Below("config", "preferences.md")
+    """The person's preferences for every task, in their own words."""
+    policy = Below("config", "policy.toml")
+    """Rules that may approve builds without asking."""
+    env_file = Below("config", ".env")
+    """Keys and settings as KEY=VALUE lines."""
+    keymap = Below("config", "keymap.toml")
+    """Remapped keys of the console."""
+    themes = Below("config", "themes")
+    """Folder with the person's own themes."""
+    roles = Below("config", "roles")
+    """Folder with the person's own roles for agents."""
 
     def prepare(self) -> None:
         """Create the base folders and the data folders, for this user only (0700).

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.config.paths import Paths, home_options, locate, make_private, shipped
+from alita_tui.config.paths import Below, Paths, home_options, locate, make_private, shipped
 from alita_tui.spine.errors import StoreError
 
 
@@ -13,14 +13,14 @@ def mode(path: Path) -> int:
 
 
 def everything(paths: Paths) -> list[Path]:
-    names = [name for name, value in vars(Paths).items() if isinstance(value, property)]
+    names = [name for name, value in vars(Paths).items() if isinstance(value, Below)]
     return [getattr(paths, name) for name in (*names, *Paths.__struct_fields__)]
 
 
 def test_home_holds_every_path(tmp_path):
     paths = locate(tmp_path / "home", {"XDG_DATA_HOME": "/elsewhere", "ALITA_HOME": "/other"})
     found = everything(paths)
-    assert len(found) == len(set(found)) >= 22
+    assert len(found) == len(set(found)) >= 42
     assert all(path.is_relative_to(tmp_path / "home") for path in found)
     assert not (tmp_path / "home").exists()
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from alita_tui.config.write import replace
 from alita_tui.events import Value, ready
-from alita_tui.spine.errors import ConfigError, StoreError
+from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 from alita_tui.view.policy import Rule, rule_problems
@@ -95,13 +96,7 @@ def revoke_rule(path: Path, name: str, note: str) -> Rule:
     for table in document["rule"]:
         if table["name"] == name:
             table["revoked"] = note
-    draft = path.with_suffix(".tmp")
-    try:
-        draft.write_text(tomlkit.dumps(document), "utf-8")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise StoreError(f"{path} could not be saved: {error.strerror or error}.") from error
+    replace(path, tomlkit.dumps(document))
     return rule
 
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from alita_tui.config.guarding import faults
+from alita_tui.config.paths import locate
 from alita_tui.config.policy import Policy, load_policy, revoke_rule
 from alita_tui.spine.errors import ConfigError
 
@@ -92,3 +95,15 @@ def test_a_revoked_rule_stays_in_the_file_and_holds_no_more(path: Path) -> None:
         revoke_rule(path, "pure", "again")
     with pytest.raises(ConfigError, match="no rule 'other'"):
         revoke_rule(path, "other", "x")
+
+
+def test_alita_still_starts_after_a_rule_was_revoked_under_a_wide_umask(tmp_path: Path) -> None:
+    paths = locate(tmp_path, {})
+    paths.policy.write_text(FILE)
+    paths.policy.chmod(0o600)
+    before = os.umask(0)
+    try:
+        revoke_rule(paths.policy, "pure", "2026-11-21 by ada")
+    finally:
+        os.umask(before)
+    assert not [fault for fault in faults(paths) if fault.path == str(paths.policy)]

@@ -11,7 +11,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.app.crosscheck import library_problems, session_problems
 from alita_tui.cli.lazy import group
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, print_list, print_result
 from alita_tui.events import ToolRecord
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.text import one_line, reveal
@@ -40,13 +40,7 @@ def list_entries(
 ) -> None:
     """List the verdicts, oldest first, and how they were given."""
     entries = [entry for entry in AppContext.open(context.obj).audit.entries() if tool in ("", entry.name)]
-    if json:
-        json_document(entries)
-        return
-    if not entries:
-        typer.echo("No verdict is in the log.")
-        return
-    rows = (
+    rows = [
         (
             str(entry.sequence),
             entry.at[:19],
@@ -59,10 +53,11 @@ def list_entries(
             _why(entry),
         )
         for entry in entries
-    )
-    table(("NO", "WHEN", "WHO", "VIA", "VERDICT", "TOOL", "SHA256", "LOOKED", "WHY"), rows)
+    ]
+    head = ("NO", "WHEN", "WHO", "VIA", "VERDICT", "TOOL", "SHA256", "LOOKED", "WHY")
+    print_list(entries, head, rows, empty="No verdict is in the log.", json=json)
     looks = [Look(entry.seen_ms, entry.scrolled_to_end) for entry in entries if entry.on_screen]
-    if habit := habits(looks).summary:
+    if not json and (habit := habits(looks).summary):
         typer.echo(f"\nOn screen, {habit}.")
 
 
@@ -118,10 +113,7 @@ def anchor(
     if head is None:
         raise UsageError("There is no entry to anchor yet.")
     put(target, head)
-    if json:
-        json_document(head)
-    else:
-        typer.echo(f"Anchored entry {head.sequence}, sha256 {head.digest[:16]}….")
+    print_result(head, f"Anchored entry {head.sequence}, sha256 {head.digest[:16]}….", json=json)
 
 
 @commands.command()
@@ -132,10 +124,7 @@ def repair(context: typer.Context, json: Json = False) -> None:
     """
     app = AppContext.open(context.obj)
     outcome = app.audit.repair(app.backups.logs())
-    if json:
-        json_document({"done": outcome})
-    else:
-        typer.echo(outcome or "Nothing is wrong with the log.")
+    print_result({"done": outcome}, outcome or "Nothing is wrong with the log.", json=json)
 
 
 @commands.command()

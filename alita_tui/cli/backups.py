@@ -9,7 +9,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.app.crosscheck import library_problems
 from alita_tui.cli.lazy import group
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, print_list, print_result
 from alita_tui.spine.text import counted, reveal
 
 commands = group()
@@ -19,26 +19,20 @@ commands = group()
 def create(context: typer.Context, json: Json = False) -> None:
     """Make a backup. Backups made by hand are kept until you remove them."""
     backup = AppContext.open(context.obj, strict=False).backups.create()
-    if json:
-        json_document(backup)
-    else:
-        typer.echo(f"{backup.backup_id} holds {counted(len(backup.files), 'file')}: {backup.path}")
+    print_result(
+        backup, f"{backup.backup_id} holds {counted(len(backup.files), 'file')}: {backup.path}", json=json
+    )
 
 
 @commands.command("list")
 def list_backups(context: typer.Context, json: Json = False) -> None:
     """List the backups, newest first."""
     backups = AppContext.open(context.obj, strict=False).backups.list()
-    if json:
-        json_document(backups)
-    elif not backups:
-        typer.echo("There is no backup yet.")
-    else:
-        rows = (
-            (backup.backup_id, backup.reason, str(len(backup.files)), f"{backup.size / 1024:.0f} KiB")
-            for backup in backups
-        )
-        table(("ID", "WHY", "FILES", "SIZE"), rows)
+    rows = [
+        (backup.backup_id, backup.reason, str(len(backup.files)), f"{backup.size / 1024:.0f} KiB")
+        for backup in backups
+    ]
+    print_list(backups, ("ID", "WHY", "FILES", "SIZE"), rows, empty="There is no backup yet.", json=json)
 
 
 @commands.command()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.cli.mapping import pace
 from alita_tui.cli.output import Json, json_document
+from alita_tui.cli.progress import ProgressLine, pace
 from alita_tui.cli.tasks import ModelOption
 from alita_tui.config.invocation import command_line
 from alita_tui.spine.text import counted, one_line, reveal
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from alita_tui.app.batch import Batch, Tasks
     from alita_tui.mapping.coordinator import Progress
 
-_EVERY_SECONDS = 10.0
-"""Seconds between two lines of progress if stderr is no terminal."""
 _SHOWN = 10
 """Maximum number of waiting tasks that are listed."""
 
@@ -58,19 +54,23 @@ def batch(
     from alita_tui.app.batch import run_batch
 
     app = AppContext.open(context.obj, {"model": model})
-    shown = _Shown(quiet=json)
+    line = ProgressLine(quiet=json)
     words = ["batch", str(tasks), "--output", str(output), *(("--jobs", str(jobs)) if jobs != 2 else ())]
     words += ["--budget-usd", f"{budget:.12g}"] if budget is not None else []
     words += ["--model", model] if model else []
     again = command_line(app.paths, *words)
+
+    def tell(progress: Progress, tasks: Tasks, usd: float) -> None:
+        line.show(_progress_words(progress, tasks, usd))
+
     try:
-        done = asyncio.run(run_batch(app, tasks, output, jobs=jobs, usd=budget, tell=shown.tell))
+        done = asyncio.run(run_batch(app, tasks, output, jobs=jobs, usd=budget, tell=tell))
     except KeyboardInterrupt:
-        shown.end()
+        line.end()
         typer.echo(f"Stopped. Continue with the same command: {again}", err=True)
         raise typer.Exit(130) from None
     finally:
-        shown.end()
+        line.end()
     if json:
         json_document(done)
     else:
@@ -105,31 +105,10 @@ def _print(done: Batch, again: str) -> None:
         typer.echo(reveal(f"Decide (alita builds list, alita answer), then: {again}"), err=True)
 
 
-class _Shown:
-    """Progress on stderr: one line that changes in a terminal, a line now and then elsewhere."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._quiet = quiet
-        self._last = time.monotonic()
-        self._open = False
-
-    def tell(self, progress: Progress, tasks: Tasks, usd: float) -> None:
-        """Show how far it is."""
-        if self._quiet or not (self._terminal or time.monotonic() - self._last > _EVERY_SECONDS):
-            return
-        self._last = time.monotonic()
-        done = progress.done + progress.failed
-        failed = f", {progress.failed:,} failed" if progress.failed else ""
-        waits = f", {len(tasks.waiting):,} waiting" if tasks.waiting else ""
-        left = tasks.total - done - len(tasks.waiting)
-        text = f"{done:,} of about {tasks.total:,} tasks{failed}{waits}, ${usd:.4f}, {pace(left, progress.per_second)}"
-        sys.stderr.write(f"\r\x1b[2K{text}" if self._terminal else f"{text}\n")
-        sys.stderr.flush()
-        self._open = self._terminal
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._open:
-            sys.stderr.write("\n")
-            self._open = False
+def _progress_words(progress: Progress, tasks: Tasks, usd: float) -> str:
+    done = progress.done + progress.failed
+    failed = f", {progress.failed:,} failed" if progress.failed else ""
+    waits = f", {len(tasks.waiting):,} waiting" if tasks.waiting else ""
+    left = tasks.total - done - len(tasks.waiting)
+    speed = pace(left, progress.per_second)
+    return f"{done:,} of about {tasks.total:,} tasks{failed}{waits}, ${usd:.4f}, {speed}"

@@ -15,7 +15,7 @@ from alita_tui.cli.accepting import Accept, all_accepted
 from alita_tui.cli.build_text import print_diff, print_evidence, print_summary
 from alita_tui.cli.files import read_text
 from alita_tui.cli.lazy import group
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, print_list
 from alita_tui.events import BuildDigest, Lasting, Verdict
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
@@ -53,28 +53,23 @@ Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept, and late
 def list_builds(context: typer.Context, json: Json = False) -> None:
     """List the builds that wait, oldest first. `show` prints a build and then how to approve it."""
     parked = AppContext.open(context.obj).inbox.pending()
-    if json:
-        # Without the digest, so that no build can be approved from the list without having been shown.
-        json_document(
-            [
-                {key: value for key, value in msgspec.to_builtins(build).items() if key != "digest"}
-                for build in parked
-            ]
+    # Without the digest, so that no build can be approved from the list without having been shown.
+    document = [
+        {key: value for key, value in msgspec.to_builtins(build).items() if key != "digest"}
+        for build in parked
+    ]
+    rows = [
+        (
+            build.approval_id,
+            f"{build.name} v{build.version}",
+            build.verdict or "waits",
+            build.session_id,
+            build.task,
         )
-    elif not parked:
-        typer.echo("No build waits for a verdict.")
-    else:
-        rows = (
-            (
-                build.approval_id,
-                f"{build.name} v{build.version}",
-                build.verdict or "waits",
-                build.session_id,
-                build.task,
-            )
-            for build in parked
-        )
-        table(("ID", "TOOL", "STATE", "SESSION", "TASK"), rows)
+        for build in parked
+    ]
+    head = ("ID", "TOOL", "STATE", "SESSION", "TASK")
+    print_list(document, head, rows, empty="No build waits for a verdict.", json=json)
 
 
 @commands.command()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +12,7 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, json_document
+from alita_tui.cli.progress import ProgressLine, pace
 from alita_tui.config.invocation import command_line
 from alita_tui.spine.text import counted, one_line, reveal
 
@@ -26,8 +25,6 @@ CORES = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") els
 """Of this machine, but no more than 16."""
 LANES = CORES + 1
 """Containers that run side by side by default: while one is given its next row, the others fill the cores."""
-_EVERY_SECONDS = 10.0
-"""How often progress is printed where no terminal shows it."""
 
 
 def map_rows(
@@ -69,12 +66,16 @@ def map_rows(
     if file.left_out:
         columns = ", ".join(one_line(column, 60) for column in file.left_out)
         typer.echo(reveal(f"{record.draft.name} does not take these columns: {columns}"), err=True)
-    shown = _Shown(file, quiet=json)
+    line = ProgressLine(quiet=json)
     where = engine_of(app, record, file, engines or (), lanes, output)
+
+    def tell(progress: Progress) -> None:
+        line.show(_progress_words(progress, file.lines))
+
     try:
-        done = asyncio.run(map_tool(app, record, file, output, where, shown.tell, unsure_again=again))
+        done = asyncio.run(map_tool(app, record, file, output, where, tell, unsure_again=again))
     except KeyboardInterrupt:
-        shown.end()
+        line.end()
         typer.echo(
             "Stopped. Continue with the same command: "
             + _command(app, record, file, output, engines or (), lanes, json=json),
@@ -82,7 +83,7 @@ def map_rows(
         )
         raise typer.Exit(130) from None
     finally:
-        shown.end()
+        line.end()
     if json:
         json_document(done)
     else:
@@ -116,47 +117,7 @@ def _command(
     return command_line(app.paths, *named, *where)
 
 
-class _Shown:
-    """Progress on stderr: one line that changes in a terminal, a line now and then elsewhere."""
-
-    def __init__(self, file: InputFile, *, quiet: bool) -> None:
-        self._total = file.lines
-        self._terminal = sys.stderr.isatty()
-        self._quiet = quiet
-        self._last = time.monotonic()
-        self._open = False
-
-    def tell(self, progress: Progress) -> None:
-        """Show how far it is."""
-        if self._quiet or not (self._terminal or time.monotonic() - self._last > _EVERY_SECONDS):
-            return
-        self._last = time.monotonic()
-        done = progress.done + progress.failed
-        failed = f", {progress.failed:,} failed" if progress.failed else ""
-        text = (
-            f"{done:,} of about {self._total:,} rows{failed}, {pace(self._total - done, progress.per_second)}"
-        )
-        sys.stderr.write(f"\r\x1b[2K{text}" if self._terminal else f"{text}\n")
-        sys.stderr.flush()
-        self._open = self._terminal
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._open:
-            sys.stderr.write("\n")
-            self._open = False
-
-
-def pace(left: int, per_second: float) -> str:
-    """Return how fast it goes, and how long the rest takes at that."""
-    if per_second <= 0:
-        return "no pace yet"
-    each = 1 / per_second
-    speed = f"{per_second:.3g} a second" if per_second >= 0.5 else f"one in {_time(each)}"
-    return f"{speed}, {_time(max(0, left) * each)} left"
-
-
-def _time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+def _progress_words(progress: Progress, total: int) -> str:
+    done = progress.done + progress.failed
+    failed = f", {progress.failed:,} failed" if progress.failed else ""
+    return f"{done:,} of about {total:,} rows{failed}, {pace(total - done, progress.per_second)}"

@@ -14,6 +14,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.servers.book import ServerBook
 from alita_tui.cli.accepting import Accept
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.proving import print_approved
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import counted, one_line, reveal
 
@@ -264,7 +265,7 @@ def approve(
             typer.echo(f"{offer.draft.name} is approved already.")
             continue
         record = book.approve(offer.draft, known.lock, accepted)
-        typer.echo(f"approved: {record.draft.name} v{record.version}, sha256 {record.digest[:16]}…")
+        print_approved(record)
 
 
 def test(

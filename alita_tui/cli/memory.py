@@ -281,14 +281,11 @@ def tool(
     It calls the tools of the recipe as they are approved now, and may do nothing else. Its tests run in the
     sandbox first.
     """
-    import asyncio
-
     import msgspec
 
     from alita_tui.app.pipelines import pipeline
-    from alita_tui.app.tool_runs import approve_anew, prove
     from alita_tui.cli.accepting import all_accepted, check_digest, list_risks
-    from alita_tui.cli.starters import print_proof
+    from alita_tui.cli.proving import approve_if_proven
     from alita_tui.spine.grants import phrases
     from alita_tui.toolsmith.review import review
     from alita_tui.view.risk import draft_risks, names_to_accept
@@ -314,13 +311,7 @@ def tool(
         return
     check_digest(digest, draft.digest, what=f"{draft.name} as its tools are now", show=look)
     all_accepted(risks, accept or [], what="It", show=look)
-    proof, events = asyncio.run(prove(app, draft, lambda *_: None))
-    print_proof(events)
-    if proof.problem:
-        typer.echo(reveal(f"{draft.name} was not approved: {proof.problem}"), err=True)
-        raise typer.Exit(1)
-    record = approve_anew(app, draft, proof.lock, origin="recipe")
-    typer.echo(f"approved: {draft.name} v{record.version}, sha256 {record.digest[:16]}…")
+    approve_if_proven(app, draft, "recipe")
 
 
 def _table(items: Iterable[Remembered]) -> None:

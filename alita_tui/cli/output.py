@@ -67,6 +67,14 @@ def json_document(value: object) -> None:
     typer.echo(text)
 
 
+def print_result(document: object, sentence: str, *, json: bool) -> None:
+    """Print what a command did: the document if JSON is wanted, else the sentence."""
+    if json:
+        json_document(document)
+    else:
+        typer.echo(sentence)
+
+
 def damage(note: str) -> None:
     """Print on stderr which records could not be read."""
     typer.echo(f"damaged: {reveal(note)}", err=True)
@@ -76,6 +84,18 @@ def report_damage(app: AppContext) -> None:
     """Print on stderr the damage to files that sessions share, and what to do about it."""
     for item in damaged_files(app):
         damage(f"{item.text}. {item.hint}")
+
+
+def print_list(
+    document: object, head: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str, json: bool
+) -> None:
+    """Print a list: the document if JSON is wanted, else its rows as a table, or the sentence `empty`."""
+    if json:
+        json_document(document)
+    elif rows:
+        table(head, rows)
+    else:
+        typer.echo(empty)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

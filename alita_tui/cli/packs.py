@@ -12,6 +12,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.cli.accepting import Accept, all_accepted, list_risks
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.proving import print_approved
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted, one_line, reveal
@@ -195,7 +196,7 @@ def _approve_one(app: AppContext, pack: Path, opened: Pack, offer: Offered, acce
         result.risks, own, what=str(name), show=f"alita tools import {pack} --show {name}"
     )
     record = approve(app, opened, offer, result, accepted)
-    typer.echo(f"approved: {name} v{record.version}, sha256 {record.digest[:16]}…")
+    print_approved(record)
     return True
 
 

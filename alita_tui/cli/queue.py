@@ -25,7 +25,7 @@ from alita_tui.app.tasks import (
     tasks_of,
 )
 from alita_tui.cli.given_files import check_file
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, print_result, table
 from alita_tui.events import TaskId
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.errors import UsageError
@@ -263,10 +263,7 @@ def _reschedule(
 ) -> None:
     app = AppContext.open(context.obj)
     change_schedule(app, wanted, what)
-    if json:
-        json_document(scheduled(app))
-    else:
-        typer.echo(f"schedule {one_line(wanted, 60)} {_CHANGED[what]}")
+    print_result(scheduled(app), f"schedule {one_line(wanted, 60)} {_CHANGED[what]}", json=json)
 
 
 def _repeat(app: AppContext, task: SubmitTask, rhythm: Rhythm, model: str | None, *, json: bool) -> None:

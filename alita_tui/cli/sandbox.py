@@ -12,7 +12,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.cli.files import read_arguments, read_text, show_row
 from alita_tui.cli.lazy import group
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, print_result, table
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.text import counted, neutralise, one_line
 
@@ -121,10 +121,8 @@ def pool(context: typer.Context, json: Json = False) -> None:
 def reap(context: typer.Context, json: Json = False) -> None:
     """Remove what dead sessions left, and environments beyond their disk quota."""
     containers, folders = _with_sandbox(AppContext.open(context.obj), lambda sandbox: sandbox.reap())
-    if json:
-        json_document({"containers": containers, "folders": folders})
-    else:
-        typer.echo(f"removed {counted(containers, 'container')} and {counted(folders, 'folder')}")
+    sentence = f"removed {counted(containers, 'container')} and {counted(folders, 'folder')}"
+    print_result({"containers": containers, "folders": folders}, sentence, json=json)
 
 
 @commands.command()

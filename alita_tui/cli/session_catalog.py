@@ -8,7 +8,7 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, print_result, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 
@@ -43,12 +43,8 @@ def rename(
     """Give a session another title."""
     app = AppContext.open(context.obj)
     label = app.labels.rename(app.sessions.find(session).stem, title)
-    if json:
-        json_document(label)
-    else:
-        typer.echo(
-            f"{label.session_id} is now called {label.title!r}." if label.title else "It has its own title."
-        )
+    named = f"{label.session_id} is now called {label.title!r}." if label.title else "It has its own title."
+    print_result(label, named, json=json)
 
 
 def tag(
@@ -64,10 +60,7 @@ def tag(
         add=[name for name in tags if not name.startswith("-")],
         remove=[name[1:] for name in tags if name.startswith("-")],
     )
-    if json:
-        json_document(label)
-    else:
-        typer.echo(" ".join(f"#{name}" for name in label.tags) or "It has no tags.")
+    print_result(label, " ".join(f"#{name}" for name in label.tags) or "It has no tags.", json=json)
 
 
 def archive(
@@ -79,19 +72,15 @@ def archive(
     """Remove a session from the list; `list --all` and search still show it."""
     app = AppContext.open(context.obj)
     label = app.labels.archive(app.sessions.find(session).stem, not undo)
-    if json:
-        json_document(label)
-    else:
-        typer.echo(f"{label.session_id} is {'archived' if label.archived else 'in the list'}.")
+    place = "archived" if label.archived else "in the list"
+    print_result(label, f"{label.session_id} is {place}.", json=json)
 
 
 def delete(context: typer.Context, session: SessionId, json: Json = False) -> None:
     """Delete a session. For 30 days `restore` brings it back."""
     session_id = AppContext.open(context.obj).sessions.delete(session)
-    if json:
-        json_document({"session_id": session_id})
-    else:
-        typer.echo(f"{session_id} is deleted. Bring it back with: alita sessions restore {session_id}")
+    sentence = f"{session_id} is deleted. Bring it back with: alita sessions restore {session_id}"
+    print_result({"session_id": session_id}, sentence, json=json)
 
 
 def restore(
@@ -107,10 +96,7 @@ def restore(
     if target is None:
         raise UsageError("No session was deleted.")
     session_id = sessions.restore(target).stem
-    if json:
-        json_document({"session_id": session_id})
-    else:
-        typer.echo(f"{session_id} is back.")
+    print_result({"session_id": session_id}, f"{session_id} is back.", json=json)
 
 
 def compare(

@@ -12,7 +12,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import FROM_ELSEWHERE, path_of, recording
 from alita_tui.cli import session_catalog
 from alita_tui.cli.lazy import group
-from alita_tui.cli.output import Json, damage, json_document, json_line, plain, table
+from alita_tui.cli.output import Json, damage, json_document, json_line, plain, print_list, print_result
 from alita_tui.config.invocation import command_line
 from alita_tui.replay.export import Format
 from alita_tui.spine.laws import check
@@ -47,24 +47,22 @@ def list_sessions(
     for session, _ in listed:
         if session.discarded:
             damage(f"{session.session_id}: {counted(session.discarded, 'record')} cannot be read")
-    if json:
-        json_document([{**to_builtins(session), "label": label} for session, label in listed])
-    elif not listed:
-        typer.echo("No session matches." if sessions else "There is no session yet.")
-    else:
-        rows = (
-            (
-                session.session_id,
-                "archived" if label.archived else session.state,
-                session.outcome or "-",
-                str(session.events),
-                str(session.tools_built),
-                f"${session.cost_usd:.2f}",
-                " ".join((label.title or session.title, *(f"#{tag}" for tag in label.tags))),
-            )
-            for session, label in listed
+    document = [{**to_builtins(session), "label": label} for session, label in listed]
+    rows = [
+        (
+            session.session_id,
+            "archived" if label.archived else session.state,
+            session.outcome or "-",
+            str(session.events),
+            str(session.tools_built),
+            f"${session.cost_usd:.2f}",
+            " ".join((label.title or session.title, *(f"#{tag}" for tag in label.tags))),
         )
-        table(("ID", "STATE", "LAST TASK", "EVENTS", "BUILT", "COST", "TITLE"), rows)
+        for session, label in listed
+    ]
+    head = ("ID", "STATE", "LAST TASK", "EVENTS", "BUILT", "COST", "TITLE")
+    empty = "No session matches." if sessions else "There is no session yet."
+    print_list(document, head, rows, empty=empty, json=json)
 
 
 @commands.command()
@@ -122,11 +120,8 @@ def fork(
     """Begin a session with another one's events up to SEQ, to continue differently."""
     app = AppContext.open(context.obj)
     forked = app.sessions.fork(session, at)
-    if json:
-        json_document({"session_id": forked})
-    else:
-        continues = command_line(app.paths, "--session", forked)
-        typer.echo(f"{forked} begins here. Continue it with: {continues}")
+    continues = command_line(app.paths, "--session", forked)
+    print_result({"session_id": forked}, f"{forked} begins here. Continue it with: {continues}", json=json)
 
 
 @commands.command()
@@ -153,10 +148,8 @@ def export(
         return
     path = out or export_path(envelopes, form)
     write_text(path, text)
-    if json:
-        json_document({"path": str(path), "format": form, "characters": len(text)})
-    else:
-        typer.echo(f"Wrote {path}. Secrets that are known here are removed.")
+    document = {"path": str(path), "format": form, "characters": len(text)}
+    print_result(document, f"Wrote {path}. Secrets that are known here are removed.", json=json)
 
 
 @commands.command("import")

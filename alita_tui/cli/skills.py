@@ -14,6 +14,7 @@ from alita_tui.app.skills import Added, SkillBook, differences, discovered, repl
 from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_risks
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.proving import print_approved
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.risk import names_to_accept
@@ -219,4 +220,4 @@ def script(
     build = msgspec.structs.replace(seen.build, verdict=verdict)
     reason = f"{path} of the skill {name}, {skill.entry.digest[:16]}"
     record = approve_anew(app, draft, seen.lock, origin="imported", reason=reason, evidence=evidence(build))
-    typer.echo(f"approved: {draft.name} v{record.version}, sha256 {record.digest[:16]}…")
+    print_approved(record)

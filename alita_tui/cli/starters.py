@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_risks
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.proving import approve_if_proven
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.view.risk import draft_risks, names_to_accept
 
 if TYPE_CHECKING:
     from alita_tui.events import ToolDraft
-    from alita_tui.spine.envelope import Envelope
     from alita_tui.view.risk import Risk
 
 commands = typer.Typer(
@@ -109,8 +107,6 @@ def approve(
 
     Each of its risks is accepted by name; `alita tools starters show` lists them.
     """
-    from alita_tui.app.tool_runs import approve_anew, prove
-
     app = AppContext.open(context.obj)
     draft = app.starters.draft(name, host or (), secret or ())
     look = f"alita tools starters show {name}"
@@ -119,13 +115,7 @@ def approve(
         typer.echo(f"{name} is in the library already.")
         return
     all_accepted(_risks(draft), accept or [], what="It", show=look)
-    proof, events = asyncio.run(prove(app, draft, lambda *_: None))
-    print_proof(events)
-    if proof.problem:
-        typer.echo(reveal(f"{name} was not approved: {proof.problem}"), err=True)
-        raise typer.Exit(1)
-    record = approve_anew(app, draft, proof.lock, origin="starter")
-    typer.echo(f"approved: {name} v{record.version}, sha256 {record.digest[:16]}…")
+    approve_if_proven(app, draft, "starter")
     _print_may_use(draft)
 
 
@@ -154,24 +144,6 @@ def _print_may_use(draft: ToolDraft) -> None:
     typer.echo("May use")
     for phrase in phrases(draft.capabilities) or ("nothing but its arguments",):
         typer.echo(f"  {reveal(phrase)}")
-
-
-def print_proof(envelopes: tuple[Envelope, ...]) -> None:
-    """Print what review and tests observed."""
-    for envelope in envelopes:
-        match envelope.event:
-            case e.BuildReviewed(findings=findings):
-                for finding in findings:
-                    if finding.blocking or finding.severity in ("high", "medium"):
-                        place = f"{finding.severity:6} {finding.rule} line {finding.line}"
-                        typer.echo(f"  {place}: {reveal(finding.text)}")
-            case e.BuildTested(reports=reports):
-                cases = reports[-1].cases if reports else ()
-                for case in cases:
-                    typer.echo(f"  {'pass' if case.passed else 'FAIL'}  {reveal(case.name)}")
-                typer.echo(f"  {len(reports)} runs in the sandbox, with nothing granted")
-            case _:
-                pass
 
 
 def _schema(schema: object) -> str:

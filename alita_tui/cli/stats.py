@@ -11,7 +11,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.app.statistics import estimate as estimated
 from alita_tui.app.statistics import read_report
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, print_result, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.statistics import By, Report
 from alita_tui.spine.text import counted, one_line, reveal
@@ -55,10 +55,7 @@ def stats(
         return
     if estimate:
         result = estimated(app, estimate, _progress)
-        if json:
-            json_document(result)
-        else:
-            typer.echo(words.estimate_words(result))
+        print_result(result, words.estimate_words(result), json=json)
         return
     report = read_report(app, days, _progress)
     if json:

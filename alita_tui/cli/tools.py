@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import msgspec
@@ -17,8 +16,9 @@ from alita_tui.cli.handing import export
 from alita_tui.cli.improving import improve
 from alita_tui.cli.lazy import group
 from alita_tui.cli.mapping import map_rows
-from alita_tui.cli.output import Json, json_document, report_damage, table
+from alita_tui.cli.output import Json, json_document, print_list, print_result, report_damage, table
 from alita_tui.cli.packs import import_pack
+from alita_tui.cli.proving import approve_if_proven
 from alita_tui.cli.recover import recover
 from alita_tui.cli.running import run
 from alita_tui.cli.tools_search import search
@@ -62,20 +62,16 @@ def list_tools(
         cards = tuple(card for card in cards if normalised_tag in tags.get(card.name, ()))
     _report_unproven(app.library)
     report_damage(app)
-    if json:
-        json_document(cards)
-    elif not cards and tag:
-        typer.echo("No tool has this tag. Give it to one: alita tools tag NAME TAG")
-    elif not cards:
-        typer.echo(
-            "The library is empty: give alita a task that needs a tool, or see `alita tools starters`."
-        )
-    else:
-        rows = (
-            (card.name, f"v{card.version}", card.state, f"{card.runs}/{card.failures}", card.description)
-            for card in cards
-        )
-        table(("NAME", "VERSION", "STATE", "RUNS/FAILED", "DESCRIPTION"), rows)
+    empty = "The library is empty: give alita a task that needs a tool, or see `alita tools starters`."
+    if tag:
+        empty = "No tool has this tag. Give it to one: alita tools tag NAME TAG"
+    rows = [
+        (card.name, f"v{card.version}", card.state, f"{card.runs}/{card.failures}", card.description)
+        for card in cards
+    ]
+    print_list(
+        cards, ("NAME", "VERSION", "STATE", "RUNS/FAILED", "DESCRIPTION"), rows, empty=empty, json=json
+    )
 
 
 def _report_unproven(library: ToolLibrary) -> None:
@@ -107,8 +103,6 @@ def approve(
     Without --digest it is shown whole. With it, it is reviewed and its tests run in the sandbox first; it
     joins the library as a new version, and the unproven one is archived.
     """
-    from alita_tui.app.tool_runs import approve_anew, prove
-
     app = AppContext.open(context.obj)
     record = app.library.unproven(name, version)
     draft = record.draft
@@ -123,15 +117,9 @@ def approve(
         what=f"{name} v{record.version}",
         show=f"alita tools approve {name} --version {record.version}",
     )
-    proof, events = asyncio.run(prove(app, draft, lambda *_: None))
-    starters.print_proof(events)
-    if proof.problem:
-        typer.echo(reveal(f"{name} was not approved: {proof.problem}"), err=True)
-        raise typer.Exit(1)
-    approved = approve_anew(app, draft, proof.lock, origin="imported")
+    approved = approve_if_proven(app, draft, "imported")
     reason = f"approved anew as v{approved.version}"
     app.lineages("cli").move(draft.name, "archive", record.version, by=me(), reason=reason)
-    typer.echo(f"approved: {name} v{approved.version}, sha256 {approved.digest[:16]}…")
 
 
 def _show_unproven(app: AppContext, name: str, record: ToolRecord) -> None:
@@ -180,23 +168,16 @@ def graph(context: typer.Context, json: Json = False) -> None:
     from alita_tui.registry.callers import edges
 
     calls = edges(AppContext.open(context.obj).library)
-    if json:
-        json_document([{**msgspec.to_builtins(edge), "behind": edge.behind} for edge in calls])
-        return
-    if not calls:
-        typer.echo("No tool calls another one.")
-        return
-    table(
-        ("TOOL", "CALLS", "RUNS NOW"),
+    document = [{**msgspec.to_builtins(edge), "behind": edge.behind} for edge in calls]
+    rows = [
         (
-            (
-                f"{edge.caller} v{edge.caller_version}",
-                f"{edge.callee} v{edge.callee_version}",
-                ("no version" if edge.current is None else f"v{edge.current}") if edge.behind else "the same",
-            )
-            for edge in calls
-        ),
-    )
+            f"{edge.caller} v{edge.caller_version}",
+            f"{edge.callee} v{edge.callee_version}",
+            ("no version" if edge.current is None else f"v{edge.current}") if edge.behind else "the same",
+        )
+        for edge in calls
+    ]
+    print_list(document, ("TOOL", "CALLS", "RUNS NOW"), rows, empty="No tool calls another one.", json=json)
 
 
 @commands.command()
@@ -299,10 +280,7 @@ def tag_tool(
     tool_tags = (
         library.tags.change(name, tags or (), remove or ()) if tags or remove else library.tags.of(name)
     )
-    if json:
-        json_document(tool_tags)
-    else:
-        typer.echo(f"{name}: {' '.join(f'#{tag}' for tag in tool_tags) or 'no tags'}")
+    print_result(tool_tags, f"{name}: {' '.join(f'#{tag}' for tag in tool_tags) or 'no tags'}", json=json)
 
 
 def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:
@@ -323,27 +301,23 @@ def aliases(context: typer.Context, json: Json = False) -> None:
     """List the other names of tools."""
     library = AppContext.open(context.obj).library
     listed = library.aliases.all()
-    if json:
-        json_document(listed)
-    elif not listed:
-        typer.echo("No tool has another name.")
-    else:
-        tools = {card.name for card in library.cards()}
-        rows = (
-            (
-                alias.name,
-                alias.target.label,
-                "the tool of that name"
-                if alias.name in tools
-                else alias.target.name
-                if alias.target.name in tools
-                else "nothing",
-                alias.at[:19],
-                alias.description,
-            )
-            for alias in listed
+    tools = {card.name for card in library.cards()}
+    rows = [
+        (
+            alias.name,
+            alias.target.label,
+            "the tool of that name"
+            if alias.name in tools
+            else alias.target.name
+            if alias.target.name in tools
+            else "nothing",
+            alias.at[:19],
+            alias.description,
         )
-        table(("NAME", "STANDS FOR", "RUNS", "SINCE", "DESCRIPTION"), rows)
+        for alias in listed
+    ]
+    head = ("NAME", "STANDS FOR", "RUNS", "SINCE", "DESCRIPTION")
+    print_list(listed, head, rows, empty="No tool has another name.", json=json)
 
 
 @commands.command()
@@ -362,16 +336,12 @@ def unalias(
 def bans(context: typer.Context, json: Json = False) -> None:
     """List what you are never asked about again."""
     listed = AppContext.open(context.obj).library.bans.all()
-    if json:
-        json_document(listed)
-    elif not listed:
-        typer.echo("Nothing is banned.")
-    else:
-        rows = (
-            (ban.ban_id, ban.name, ban.digest[:16], ", ".join(ban.capabilities), ban.by, ban.reason)
-            for ban in listed
-        )
-        table(("ID", "NAME", "SHA256", "CAPABILITIES", "BY", "REASON"), rows)
+    rows = [
+        (ban.ban_id, ban.name, ban.digest[:16], ", ".join(ban.capabilities), ban.by, ban.reason)
+        for ban in listed
+    ]
+    head = ("ID", "NAME", "SHA256", "CAPABILITIES", "BY", "REASON")
+    print_list(listed, head, rows, empty="Nothing is banned.", json=json)
 
 
 @commands.command()

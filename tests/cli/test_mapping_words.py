@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_tui.cli.mapping import pace
+from alita_tui.cli.progress import pace
 
 
 @pytest.mark.parametrize(

@@ -87,37 +87,29 @@ class ClientFile(Value, frozen=True):
             ) from error
 
 
+_FILES: dict[ClientName, tuple[Literal["home", "config", "support"], str, Form, str]] = {
+    "claude-code": ("home", ".claude.json", "json", "mcpServers"),
+    "claude-desktop": ("support", "Claude/claude_desktop_config.json", "json", "mcpServers"),
+    "cursor": ("home", ".cursor/mcp.json", "json", "mcpServers"),
+    "vscode": ("support", "Code/User/mcp.json", "json", "servers"),
+    "zed": ("config", "zed/settings.json", "json", "context_servers"),
+    "codex": ("home", ".codex/config.toml", "toml", "mcp_servers"),
+    "gemini": ("home", ".gemini/settings.json", "json", "mcpServers"),
+    "goose": ("config", "goose/config.yaml", "yaml", "extensions"),
+}
+"""For each client: the folder that its file is below, the file's path there, its form, and the key for servers."""
+
+
 def client_file(client: ClientName, environ: Mapping[str, str]) -> ClientFile:
     """Return where a client keeps its servers on this machine."""
     home = Path(environ.get("HOME") or Path.home())
-    mac = sys.platform == "darwin"
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    support = home / "Library" / "Application Support" if mac else config
-    match client:
-        case "claude-code":
-            return ClientFile(client=client, path=home / ".claude.json", form="json", under="mcpServers")
-        case "claude-desktop":
-            path = support / "Claude" / "claude_desktop_config.json"
-            return ClientFile(client=client, path=path, form="json", under="mcpServers")
-        case "cursor":
-            return ClientFile(
-                client=client, path=home / ".cursor" / "mcp.json", form="json", under="mcpServers"
-            )
-        case "vscode":
-            path = support / "Code" / "User" / "mcp.json"
-            return ClientFile(client=client, path=path, form="json", under="servers")
-        case "zed":
-            path = config / "zed" / "settings.json"
-            return ClientFile(client=client, path=path, form="json", under="context_servers")
-        case "codex":
-            path = Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
-            return ClientFile(client=client, path=path, form="toml", under="mcp_servers")
-        case "gemini":
-            path = home / ".gemini" / "settings.json"
-            return ClientFile(client=client, path=path, form="json", under="mcpServers")
-        case "goose":
-            path = config / "goose" / "config.yaml"
-            return ClientFile(client=client, path=path, form="yaml", under="extensions")
+    support = home / "Library" / "Application Support" if sys.platform == "darwin" else config
+    base, name, form, under = _FILES[client]
+    path = {"home": home, "config": config, "support": support}[base] / name
+    if client == "codex" and environ.get("CODEX_HOME"):
+        path = Path(environ["CODEX_HOME"]) / "config.toml"
+    return ClientFile(client=client, path=path, form=form, under=under)
 
 
 def _in_toml(text: str, key: str, entry: dict[str, Any]) -> str:

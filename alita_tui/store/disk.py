@@ -99,6 +99,16 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
+def move_aside(path: Path) -> Path:
+    """Set a file aside and remove it; return where it is, which is the same path if it could not be moved."""
+    try:
+        aside = set_aside(path)
+        path.unlink(missing_ok=True)
+    except OSError:
+        return path
+    return aside
+
+
 _HINTS = {
     errno.ENOSPC: "The disk is full: free some space.",
     errno.EDQUOT: "The disk quota is used up: free some space.",

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Value, ready
+from alita_tui.events import ready
 from alita_tui.store import disk
-from alita_tui.store.seal import verifier
+from alita_tui.store.seal import Signed, verifier
 
 
-class Head(Value, frozen=True, omit_defaults=False):
+class Head(Signed, frozen=True, omit_defaults=False):
     """The log's state when this was signed."""
 
     sequence: int
@@ -31,11 +31,6 @@ class Head(Value, frozen=True, omit_defaults=False):
     key: str
     """The public key (Ed25519, hex)."""
     signature: str = ""
-
-    @property
-    def text(self) -> str:
-        """The text that is signed."""
-        return msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted").decode()
 
     @property
     def genuine(self) -> bool:

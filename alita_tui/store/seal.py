@@ -15,6 +15,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from alita_tui.events import Value
 from alita_tui.spine.errors import StoreError
 from alita_tui.store import disk
 
@@ -22,6 +25,15 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _SERVICE = "alita"
+
+
+class Signed(Value, frozen=True):
+    """A record whose field `signature` is a home's signature over all of it."""
+
+    @property
+    def text(self) -> str:
+        """What is signed: the other fields as JSON."""
+        return msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted").decode()
 
 
 class Seal:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Value, ready
+from alita_tui.events import ready
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.ports.builds import Sealing
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
+from alita_tui.store.seal import Signed
 
 _KIND = "task note"
 
@@ -22,7 +23,7 @@ QueueCommand = SubmitTask | EditTask | MoveTask | CancelTask | Retry | SwitchQue
 """Commands that can be left for a session."""
 
 
-class TaskNote(Value, frozen=True, omit_defaults=False):
+class TaskNote(Signed, frozen=True, omit_defaults=False):
     """The file in which one process leaves a command for another. Exactly one command is set."""
 
     session_id: str
@@ -34,11 +35,6 @@ class TaskNote(Value, frozen=True, omit_defaults=False):
     switch: SwitchQueue | None = None
     signature: str = ""
     """The home's signature over the other fields."""
-
-    @property
-    def text(self) -> str:
-        """What is signed."""
-        return msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted").decode()
 
     @property
     def command(self) -> QueueCommand | None:
@@ -107,14 +103,9 @@ class TaskInbox:
         return note.command if signed and note.session_id == session_id else None
 
     def _set_aside(self, path: Path) -> None:
-        try:
-            aside = disk.set_aside(path)
-            path.unlink(missing_ok=True)
-        except OSError:
-            aside = path
+        aside = one_line(str(disk.move_aside(path)), 200)
         self._report(
-            f"A task that was left for this session was set aside as {one_line(str(aside), 200)}: no process of "
-            "this home signed it."
+            f"A task that was left for this session was set aside as {aside}: no process of this home signed it."
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import ApprovalResolved, Json, Value, Verdict, ready
+from alita_tui.events import ApprovalResolved, Json, Verdict, ready
 from alita_tui.events.upgrades import upgrade_approval
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
@@ -21,6 +21,7 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
+from alita_tui.store.seal import Signed
 from alita_tui.store.sessions import SessionFile, SessionStore
 
 _KIND = "desk note"
@@ -29,7 +30,7 @@ _SKEW = timedelta(seconds=5)
 _LONGEST_LOOK_MS = 30 * 24 * 3600 * 1000.0
 
 
-class VerdictNote(Value, frozen=True):
+class VerdictNote(Signed, frozen=True):
     """The file in which one process leaves a verdict for another."""
 
     command: Json
@@ -39,11 +40,6 @@ class VerdictNote(Value, frozen=True):
     """ISO 8601, UTC."""
     signature: str = ""
     """Of the home over all of this, made by the process that leaves it; see `Sealing`."""
-
-    @property
-    def text(self) -> str:
-        """What is signed."""
-        return msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted").decode()
 
     @property
     def decided(self) -> ResolveApproval:
@@ -154,11 +150,7 @@ class VerdictInbox:
         if command.approval_id != approval_id:
             return None
         if why := self._objection(note, command.verdict):
-            try:
-                aside = disk.set_aside(path)
-                path.unlink(missing_ok=True)
-            except OSError:
-                aside = path
+            aside = disk.move_aside(path)
             self.report(
                 f"A verdict on {one_line(approval_id, 60)} was set aside as {aside}: {why}. It still waits."
             )

@@ -11,15 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from alita_tui.events import Value
-from alita_tui.sandbox.broker.tls import certificate, pem
+from alita_tui.sandbox.broker.tls import certificate, key_pem, new_key, pem
 from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.store.disk import make_folder, replace, store_error
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 AUTHORITY_DAYS, MACHINE_DAYS = 365, 90
 _AUTHORITY, _AUTHORITY_KEY = "authority.pem", "authority.key"
@@ -73,10 +69,10 @@ def make_cluster(folder: Path) -> bool:
         )
     make_folder(folder)
     if is_new or _has_expired(folder / _AUTHORITY):
-        key = _new_key()
+        key = new_key()
         name = f"alita cluster {os.urandom(4).hex()}"
         authority = certificate(name, key, None, days=AUTHORITY_DAYS)
-        _write(folder / _AUTHORITY_KEY, [_secret(key)])
+        _write(folder / _AUTHORITY_KEY, [key_pem(key)])
         _write(folder / _AUTHORITY, [pem(authority).encode()])
         is_new = True
     _write_machine(folder, folder, "machine")
@@ -110,9 +106,9 @@ def _write_machine(folder: Path, destination: Path, name: str) -> None:
     except (OSError, ValueError) as error:
         raise StoreError(f"The authority in {folder} cannot be read: {error}.") from error
     assert isinstance(signing, EllipticCurvePrivateKey)
-    key = _new_key()
+    key = new_key()
     machine_certificate = certificate(name, key, (signer, signing), days=MACHINE_DAYS, any_peer=True)
-    _write(destination / _MACHINE_KEY, [_secret(key)])
+    _write(destination / _MACHINE_KEY, [key_pem(key)])
     _write(destination / _MACHINE, [pem(machine_certificate).encode()])
 
 
@@ -130,15 +126,3 @@ def _write(path: Path, pieces: Sequence[bytes]) -> None:
         replace(path, pieces)
     except OSError as error:
         raise store_error("written", path, error) from error
-
-
-def _new_key() -> EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    return ec.generate_private_key(ec.SECP256R1())
-
-
-def _secret(key: EllipticCurvePrivateKey) -> bytes:
-    from cryptography.hazmat.primitives import serialization as form
-
-    return key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())

@@ -27,9 +27,7 @@ class Authority:
 
     @cached_property
     def _root(self) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
-        from cryptography.hazmat.primitives.asymmetric import ec
-
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = new_key()
         return certificate("alita sandbox broker", key, None), key
 
     @cached_property
@@ -51,25 +49,32 @@ class Authority:
     def context(self, host: str) -> ssl.SSLContext:
         """Return the TLS context of a server with this name. Takes some milliseconds the first time."""
         if host not in self._contexts:
-            from cryptography.hazmat.primitives import serialization
-            from cryptography.hazmat.primitives.asymmetric import ec
-
-            key = ec.generate_private_key(ec.SECP256R1())
-            key_pem = key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            ).decode()
+            key = new_key()
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             memory_fd = os.memfd_create("certificate")  # the library reads files only; this one is in memory
             try:
-                os.write(
-                    memory_fd, (key_pem + pem(certificate(host, key, self._root)) + self.certificate).encode()
-                )
+                chain = pem(certificate(host, key, self._root)) + self.certificate
+                os.write(memory_fd, key_pem(key) + chain.encode())
                 context.load_cert_chain(f"/proc/self/fd/{memory_fd}")
             finally:
                 os.close(memory_fd)
             context.set_alpn_protocols(["http/1.1"])
             self._contexts[host] = context
         return self._contexts[host]
+
+
+def new_key() -> EllipticCurvePrivateKey:
+    """Return a new private key."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def key_pem(key: EllipticCurvePrivateKey) -> bytes:
+    """Return a private key as PEM, not encrypted."""
+    from cryptography.hazmat.primitives import serialization as form
+
+    return key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
 
 
 def pem(certificate: x509.Certificate) -> str:

@@ -93,7 +93,6 @@ def load(
     flags: Mapping[str, object] | None = None,
     *,
     strict: bool = True,
-    key_names: Iterable[str] = KEY_NAMES,
 ) -> Loaded:
     """Read all layers. `flags` maps keys to values; None means not given; `model` is `provider:name`.
 
@@ -107,7 +106,7 @@ def load(
     settings = layers.settings()
     if strict and layers.problems:
         raise _joined(layers.problems)
-    names = {*key_names, *settings.web.key_names}
+    names = {*KEY_NAMES, *settings.web.key_names}
     secrets = {name: value for name, value in {**dot, **environ}.items() if name in names and value}
     unwritten = _unwritten(settings.privacy.redact, secrets, {**dot, **environ})
     return Loaded(settings, tuple(layers.problems), layers.origins, layers.given, secrets, unwritten)

@@ -27,7 +27,7 @@ class FoundKey(Value, frozen=True):
 
     value: str
     where: str
-    """`given`, `environment`, `keyring`, or the path of the file."""
+    """`environment`, `keyring`, or the path of the file."""
     warning: str = ""
     """What is wrong with that place, if anything."""
 
@@ -35,17 +35,13 @@ class FoundKey(Value, frozen=True):
         return f"FoundKey(where={self.where!r})"
 
 
-def look_up(
-    provider: str, *, env_file: Path, environ: Mapping[str, str], explicit: str = "", name: str = ""
-) -> FoundKey | None:
+def look_up(provider: str, *, env_file: Path, environ: Mapping[str, str], name: str = "") -> FoundKey | None:
     """Return the key of a provider and its place, or None.
 
     `name` is what the key is stored under, where that is not the provider's own. Raise ConfigError for an
     unknown provider.
     """
     name = name or preset(provider).key_name
-    if explicit:
-        return FoundKey(value=explicit, where="given")
     if environ.get(name):
         return FoundKey(value=environ[name].strip(), where="environment")
     if in_file := _in_file(env_file, name):
@@ -56,11 +52,9 @@ def look_up(
     return FoundKey(value=in_keyring, where="keyring") if in_keyring else None
 
 
-def find_key(
-    provider: str, *, env_file: Path, environ: Mapping[str, str], explicit: str = "", name: str = ""
-) -> str | None:
+def find_key(provider: str, *, env_file: Path, environ: Mapping[str, str], name: str = "") -> str | None:
     """Return what `look_up` finds without its place."""
-    key = look_up(provider, env_file=env_file, environ=environ, explicit=explicit, name=name)
+    key = look_up(provider, env_file=env_file, environ=environ, name=name)
     return key.value if key else None
 
 

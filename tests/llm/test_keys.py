@@ -81,9 +81,6 @@ def test_the_nearer_place_wins(env_file: Path, drawer: Drawer) -> None:
     env_file.write_text("OPENAI_API_KEY=from-file\n")
     assert found(env_file) == "from-file"
     assert found(env_file, OPENAI_API_KEY="from-environment") == "from-environment"
-    given = look_up("openai", env_file=env_file, environ={"OPENAI_API_KEY": "x"}, explicit="given")
-    assert given is not None
-    assert (given.value, given.where) == ("given", "given")
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def _collect_letters(nodes: Any, letters: set[str]) -> None:
             pending += list(node)
 
 
-def runs_away(pattern: str, flags: int = 0, *, whole: bool = False) -> bool:
+def runs_away(pattern: str, *, whole: bool = False) -> bool:
     """Return True if some text makes a search take time that doubles with every character or two.
 
     With `whole` it has to match to the end of the text. False also for an invalid pattern, and for one that is too
@@ -210,7 +210,7 @@ def runs_away(pattern: str, flags: int = 0, *, whole: bool = False) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            parsed = _parser.parse(pattern, flags)
+            parsed = _parser.parse(pattern)
         letters: set[str] = set(_SAMPLES)
         _collect_letters(parsed, letters)
         if len(letters) > 400:

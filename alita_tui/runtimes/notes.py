@@ -29,6 +29,14 @@ class Notes:
         """Add a finding that sends the draft back."""
         self.add("high", rule, text, line, blocking=True)
 
+    def dynamic(self, text: str, line: int = 0) -> None:
+        """Add a finding about something whose effect is not written out, so that it can do anything."""
+        self.add("high", "ast/dynamic", text, line)
+
+    def introspection(self, text: str, line: int = 0) -> None:
+        """Add a finding about code that looks into what runs it."""
+        self.add("high", "ast/introspection", text, line)
+
     def sorted(self) -> tuple[Finding, ...]:
         """Return the findings sorted by line and rule; at most 20 per rule, so that no draft can flood its reader."""
         shown: list[Finding] = []

@@ -16,25 +16,12 @@ from alita_tui.runtimes.places import Instrumented, Place
 _LISTS = frozenset(("program", "compound_statement", "do_group", "if_statement", "elif_clause", "else_clause",
                     "case_item", "subshell", "command_substitution", "process_substitution"))  # fmt: skip
 _STATEMENTS = frozenset(
-    (
-        "command",
-        "pipeline",
-        "list",
-        "if_statement",
-        "while_statement",
-        "for_statement",
-        "c_style_for_statement",
-        "case_statement",
-        "redirected_statement",
-        "variable_assignment",
-        "variable_assignments",
-        "declaration_command",
-        "test_command",
-        "compound_statement",
-        "subshell",
-        "negated_command",
-        "unset_command",
-    )
+    "command pipeline list if_statement while_statement for_statement c_style_for_statement "
+    "case_statement redirected_statement variable_assignment variable_assignments declaration_command "
+    "test_command compound_statement subshell negated_command unset_command".split()
+)
+_WITH_BLOCKS = frozenset(
+    "if_statement while_statement for_statement case_statement c_style_for_statement".split()
 )
 _MARK = "__alita_"
 
@@ -95,13 +82,7 @@ def _own_end(node: Node) -> int:
         (part for part in node.walk() if part is not node and part.kind in ("do_group", "then", "case_item")),
         None,
     )
-    if node.kind in (
-        "if_statement",
-        "while_statement",
-        "for_statement",
-        "case_statement",
-        "c_style_for_statement",
-    ):
+    if node.kind in _WITH_BLOCKS:
         return inner.line if inner is not None else node.line
     return node.line if node.kind in ("compound_statement", "subshell", "list") else node.last_line
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from alita_tui.confined.syntax import Node, syntax_tree
+from alita_tui.confined.syntax import Node
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.bash.arithmetic import texts_computed_with
 from alita_tui.runtimes.bash.programs import programs, safe_sed
@@ -34,10 +34,13 @@ from alita_tui.runtimes.bash.words import (
 )
 from alita_tui.runtimes.file_parameters import leaves_files, takes_files
 from alita_tui.runtimes.notes import Notes
-from alita_tui.runtimes.port import LARGEST_TEXT
+from alita_tui.runtimes.parsing import parsed_tree
 
 LARGEST = 100_000
 """Bytes of a script: Linux takes no longer argument than 128 KiB, and a script has no file that it could rewrite."""
+_SHOWS_THE_SHELL = frozenset(("set", "declare", "typeset", "export", "export -p", "readonly", "shopt"))
+"""Whole commands that print what the shell holds."""
+_SETS_VARIABLES = frozenset("read mapfile readarray getopts unset".split())
 _SYSTEM_PLACE = re.compile(r"/proc\b|/dev/(fd|stdin|stdout|stderr|tcp|udp|pts|mem)|/sys\b")
 _TMP = "/tmp"  # noqa: S108  # the sandbox's own
 _SOCKET = re.compile(r"/dev/(tcp|udp)\b")
@@ -46,24 +49,10 @@ _OWN_PLACE = re.compile(r"(?!/)(?!.*\.\.)[^\x00]{1,200}|/tmp/[^\x00]*")
 
 def parsed(notes: Notes, code: str) -> Node | None:
     """Return the tree of a script; None where it cannot be parsed, which is reported."""
-    if len(code.encode("utf-8", "surrogatepass")) > min(LARGEST, LARGEST_TEXT):
-        notes.block("ast/syntax", f"code: it is longer than {LARGEST} bytes")
-        return None
     if "\0" in code:
         notes.block("ast/syntax", "code: it holds a null character")
         return None
-    tree = syntax_tree(code, "bash")
-    if tree is None:
-        notes.block("ast/syntax", "code: it cannot be parsed")
-        return None
-    if error_node := next((node for node in tree.walk() if node.kind == "ERROR"), None):
-        notes.block(
-            "ast/syntax",
-            f"code: it is no Bash that can be followed, near `{error_node.text[:60].strip()}`",
-            error_node.line,
-        )
-        return None
-    return tree
+    return parsed_tree(notes, code, "bash", "no Bash that can be followed", largest=LARGEST)
 
 
 def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
@@ -96,16 +85,14 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     own_functions = functions(tree)
     for name, node in own_functions.items():
         if name in names("utilities") | names("builtins"):
-            notes.add("high", "ast/dynamic", f"{name}: is defined anew, {ANYTHING}", node.line)
+            notes.dynamic(f"{name}: is defined anew, {ANYTHING}", node.line)
     for command in commands(tree):
         _note_command(notes, command, draft)
     for node in tree.walk():
         _note_node(notes, node, draft)
     _note_variables(notes, tree, draft)
     for start, line in read_twice(tree):
-        notes.add(
-            "high", "ast/dynamic", f"{start}: may begin a command that is not seen here, {ANYTHING}", line
-        )
+        notes.dynamic(f"{start}: may begin a command that is not seen here, {ANYTHING}", line)
     for name, line in texts_computed_with(tree, draft):
         text = (
             f"{name}: is computed with and may hold any text, which Bash then runs: check it, `=~ ^[0-9]+$`"
@@ -116,45 +103,29 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
 def _note_command(notes: Notes, command: Command, draft: ToolDraft) -> None:
     line, name = command.node.line, command.name
     if name is None:
-        notes.add("high", "ast/dynamic", f"a command that is not written out, {ANYTHING}", line)
+        notes.dynamic(f"a command that is not written out, {ANYTHING}", line)
         return
     words = [literal(argument) for argument in command.arguments]
     command_text = " ".join((name, *(word if word is not None else "…" for word in words)))
     if name in names("runs_code") and not (name == "hash" and not words):
-        notes.add("high", "ast/dynamic", f"{name}: runs text as code, {ANYTHING}", line)
-    if name in names("looks_inside") or command_text in (
-        "set",
-        "declare",
-        "typeset",
-        "export",
-        "export -p",
-        "readonly",
-        "shopt",
-    ):
-        notes.add("high", "ast/introspection", f"{name}: looks into the shell that runs it", line)
+        notes.dynamic(f"{name}: runs text as code, {ANYTHING}", line)
+    if name in names("looks_inside") or command_text in _SHOWS_THE_SHELL:
+        notes.introspection(f"{name}: looks into the shell that runs it", line)
     if name in names("elsewhere"):
         notes.add("medium", "ast/process", f"{name}: acts on processes", line)
     note_steering(notes, name, words, command_text, line)
     if name == "exec":
-        notes.add("high", "ast/introspection", "exec: replaces the shell or moves its descriptors", line)
+        notes.introspection("exec: replaces the shell or moves its descriptors", line)
     if name in ("declare", "typeset", "local", "readonly", "export"):
         _note_declaration(notes, name, command)
     if any(re.match(pattern, command_text, re.S) for pattern in table()["options"]):
-        notes.add("high", "ast/dynamic", f"{name}: starts programs or files by an option, {ANYTHING}", line)
+        notes.dynamic(f"{name}: starts programs or files by an option, {ANYTHING}", line)
     if name == "shopt" and "expand_aliases" in command_text:
-        notes.add("high", "ast/dynamic", f"shopt: lets aliases stand for commands, {ANYTHING}", line)
-    if (name == "printf" and words[:1] == ["-v"]) or name in (
-        "read",
-        "mapfile",
-        "readarray",
-        "getopts",
-        "unset",
-    ):
+        notes.dynamic(f"shopt: lets aliases stand for commands, {ANYTHING}", line)
+    if (name == "printf" and words[:1] == ["-v"]) or name in _SETS_VARIABLES:
         targets = words[1:2] if name == "printf" else words
         if None in targets or any("[" in (word or "") for word in targets):
-            notes.add(
-                "high", "ast/dynamic", f"{name}: sets a variable that is not written out, {ANYTHING}", line
-            )
+            notes.dynamic(f"{name}: sets a variable that is not written out, {ANYTHING}", line)
     if name in ("awk", "sed", "jq"):
         _note_program(notes, name, command, words)
     if name == "curl" and not (draft.capabilities.network or draft.capabilities.brokered):
@@ -173,19 +144,9 @@ def _note_declaration(notes: Notes, name: str, command: Command) -> None:
         if argument.kind == "variable_assignment":
             continue
         if text is None or (text.startswith("-") and "n" in text):
-            notes.add(
-                "high",
-                "ast/dynamic",
-                f"{name}: names a variable by what another one holds, {ANYTHING}",
-                argument.line,
-            )
+            notes.dynamic(f"{name}: names a variable by what another one holds, {ANYTHING}", argument.line)
         elif text.startswith("-") and set(text) & set("fFp"):
-            notes.add(
-                "high",
-                "ast/introspection",
-                f"{name} {text}: looks into the shell that runs it",
-                argument.line,
-            )
+            notes.introspection(f"{name} {text}: looks into the shell that runs it", argument.line)
 
 
 def _note_program(notes: Notes, name: str, command: Command, words: list[str | None]) -> None:
@@ -194,9 +155,7 @@ def _note_program(notes: Notes, name: str, command: Command, words: list[str | N
     foreign = re.compile(table()[name], re.S) if name != "sed" else None
     for program in programs(command):
         if program.word is None and (foreign is None or name == "awk" or foreign.search(program.node.text)):
-            notes.add(
-                "high", "ast/dynamic", f"{name}: runs a program that is not written out, {ANYTHING}", line
-            )
+            notes.dynamic(f"{name}: runs a program that is not written out, {ANYTHING}", line)
         elif program.word is None:
             text = (
                 f"{name}: values stand in its program, so it does what they say; `--arg` passes them safely"
@@ -204,13 +163,13 @@ def _note_program(notes: Notes, name: str, command: Command, words: list[str | N
             notes.add("medium", "ast/dynamic", text, line)
         elif foreign is None and not safe_sed(program.word):
             text = f"sed: starts programs, opens files, or is not understood, {ANYTHING}"
-            notes.add("high", "ast/dynamic", text, program.node.line)
+            notes.dynamic(text, program.node.line)
         elif foreign is not None and foreign.search(program.word):
             if name == "jq":
                 notes.add("medium", "ast/environment", "jq: reads the environment, the clock or files", line)
             else:
                 text = f"{name}: its program starts programs or writes files, {ANYTHING}"
-                notes.add("high", "ast/dynamic", text, program.node.line)
+                notes.dynamic(text, program.node.line)
     if name == "jq" and any(
         word is not None and re.match(r"-\w*[fLi]|--(from-f|library-p|slurpf|rawf|in-p)", word)
         for word in words
@@ -228,11 +187,9 @@ def _note_paths(notes: Notes, name: str, command: Command, words: list[str | Non
         if _SOCKET.search(word):
             notes.add("high", "ast/network", f"{name}: opens a connection", node.line)
         elif _SYSTEM_PLACE.search(word) and word not in ("/dev/stdin", "/dev/stdout", "/dev/stderr"):
-            notes.add("high", "ast/introspection", f"{name} {word[:60]}: looks into what runs it", node.line)
+            notes.introspection(f"{name} {word[:60]}: looks into what runs it", node.line)
         elif re.match(r"/[^/]*[*?\[]", word) or re.search(r"(^|/)\.\.(/|$)", word):
-            notes.add(
-                "high", "ast/introspection", f"{name} {word[:60]}: names a place by a pattern", node.line
-            )
+            notes.introspection(f"{name} {word[:60]}: names a place by a pattern", node.line)
         elif (
             word.startswith(("/", "~"))
             and not word.startswith(_TMP)
@@ -253,19 +210,14 @@ def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
         lists_keys = re.fullmatch(r"\$\{!\w+\[[@*]\]\}", node.text)
         only_quotes = re.fullmatch(r"\$\{\w+(\[[^]]*\])?@[QULuAKak]\}", node.text)
         if not lists_keys and not only_quotes:
-            notes.add(
-                "high",
-                "ast/dynamic",
-                f"{node.text[:40]}: names a variable by what another one holds, {ANYTHING}",
-                node.line,
+            notes.dynamic(
+                f"{node.text[:40]}: names a variable by what another one holds, {ANYTHING}", node.line
             )
     elif node.kind == "test_operator" and node.text in ("-v", "-R"):
-        notes.add(
-            "high", "ast/dynamic", f"{node.text}: looks at a variable by its name, {ANYTHING}", node.line
-        )
+        notes.dynamic(f"{node.text}: looks at a variable by its name, {ANYTHING}", node.line)
     elif node.kind in ("raw_string", "string_content", "ansi_c_string") and STARTING_TEXT.search(node.text):
         text = f"{node.text[:40]}: a text that would start a program, {ANYTHING}"
-        notes.add("high", "ast/dynamic", text, node.line)
+        notes.dynamic(text, node.line)
     elif node.kind == "&" and node.parent is not None and node.parent.kind not in ("file_redirect",):
         notes.add("medium", "ast/later", "&: goes on in the background", node.line)
     elif node.kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
@@ -274,12 +226,7 @@ def _note_node(notes: Notes, node: Node, draft: ToolDraft) -> None:
         name = node.child("name")
         variable = name.text.partition("[")[0] if name is not None else ""
         if variable in names("steering") or variable.startswith(("LD_", "BASH_FUNC_", "BASH_")):
-            notes.add(
-                "high",
-                "ast/dynamic",
-                f"{variable}: changes how commands are found and run, {ANYTHING}",
-                node.line,
-            )
+            notes.dynamic(f"{variable}: changes how commands are found and run, {ANYTHING}", node.line)
     elif node.kind in ("string_content", "raw_string", "word") and _SOCKET.search(node.text):
         notes.add("high", "ast/network", "/dev/tcp: opens a connection", node.line)
     elif node.kind == "ansi_c_string" and re.search(r"\\[0-7xuUc]", node.text):
@@ -295,12 +242,7 @@ def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
     word = literal(target)
     duplicates = any(child.text in (">&", "<&") for child in node.children if not child.named)
     if descriptor_number not in ("", "0", "1", "2") or (duplicates and word not in ("0", "1", "2")):
-        notes.add(
-            "high",
-            "ast/introspection",
-            "a redirection to or from a descriptor that is not its own",
-            node.line,
-        )
+        notes.introspection("a redirection to or from a descriptor that is not its own", node.line)
         return
     if duplicates or target is None or node.kind != "file_redirect" or target.kind == "process_substitution":
         return
@@ -325,7 +267,7 @@ def _note_redirect(notes: Notes, node: Node, draft: ToolDraft) -> None:
     elif word in ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"):
         return
     elif _SYSTEM_PLACE.search(word):
-        notes.add("high", "ast/introspection", f"{word[:60]}: looks into what runs it", node.line)
+        notes.introspection(f"{word[:60]}: looks into what runs it", node.line)
     elif not _OWN_PLACE.fullmatch(word):
         notes.add(
             "medium",
@@ -343,15 +285,13 @@ def _note_variables(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     assigned_names = assigned(tree)
     for name in sorted(assigned_names):
         if name in names("steering") or name.startswith(("LD_", "BASH_FUNC_")):
-            notes.add("high", "ast/dynamic", f"{name}: changes how commands are found and run, {ANYTHING}")
+            notes.dynamic(f"{name}: changes how commands are found and run, {ANYTHING}")
     capabilities = draft.capabilities
     for name, line in used(tree):
         if name in names("steering"):
-            notes.add(
-                "high", "ast/dynamic", f"{name}: steers how commands are found and run, {ANYTHING}", line
-            )
+            notes.dynamic(f"{name}: steers how commands are found and run, {ANYTHING}", line)
         elif name in names("inside"):
-            notes.add("high", "ast/introspection", f"{name}: looks into the shell that runs it", line)
+            notes.introspection(f"{name}: looks into the shell that runs it", line)
         elif name in names("clock"):
             notes.add("medium", "ast/clock", f"{name}: the result depends on when it runs", line)
         elif name in names("chance"):

@@ -33,29 +33,21 @@ _SHOPT = frozenset(
 def note_steering(notes: Notes, name: str, words: Sequence[str | None], command_text: str, line: int) -> None:
     """Report a command that changes the meaning of later names, paths or descriptors."""
     if name == "set" and not all(word is not None and _SET.fullmatch(word) for word in words):
-        notes.add(
-            "high", "ast/introspection", f"{command_text[:60]}: changes how the script is read or told", line
-        )
+        notes.introspection(f"{command_text[:60]}: changes how the script is read or told", line)
     if name == "shopt" and not set(words[1:]) <= _SHOPT:
-        notes.add(
-            "high", "ast/dynamic", f"{command_text[:60]}: changes how commands are read, {ANYTHING}", line
-        )
+        notes.dynamic(f"{command_text[:60]}: changes how commands are read, {ANYTHING}", line)
     if name in ("read", "mapfile", "readarray") and any(
         re.match(r"-\w*u", "-u" if word is None else word) for word in words[:-1]
     ):
-        notes.add("high", "ast/introspection", f"{name}: reads from a descriptor that is not its own", line)
+        notes.introspection(f"{name}: reads from a descriptor that is not its own", line)
     if any(re.fullmatch(r"\{\w+\}", word or "") for word in words):
-        notes.add("high", "ast/introspection", f"{command_text[:60]}: opens a descriptor of its own", line)
+        notes.introspection(f"{command_text[:60]}: opens a descriptor of its own", line)
     if name in ("cd", "pushd") and (
         None in words or any(re.search(r"^/|\.\.|^-|[*?\[~]", w or "") for w in words)
     ):
-        notes.add(
-            "high", "ast/introspection", f"{command_text[:60]}: paths mean something else from here on", line
-        )
+        notes.introspection(f"{command_text[:60]}: paths mean something else from here on", line)
     if name in ("test", "[") and any((word or "") in ("-v", "-R") for word in words):
-        notes.add(
-            "high", "ast/dynamic", f"{name}: looks at a variable that is not written out, {ANYTHING}", line
-        )
+        notes.dynamic(f"{name}: looks at a variable that is not written out, {ANYTHING}", line)
 
 
 def note_operands(notes: Notes, name: str, command: Command, draft: ToolDraft) -> None:
@@ -70,7 +62,7 @@ def note_operands(notes: Notes, name: str, command: Command, draft: ToolDraft) -
                 notes.add("medium", "ast/reads", text, operand.node.line)
         elif name in STARTING and operand.of != "--":
             text = f"{name}: an operand that is not written out may be an option that starts a program, {ANYTHING}"
-            notes.add("high", "ast/dynamic", text, operand.node.line)
+            notes.dynamic(text, operand.node.line)
         elif name in _OPENS:
             notes.add(
                 "medium", "ast/reads", f"{name}: reads a file that is not written out", operand.node.line

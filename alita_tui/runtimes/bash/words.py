@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 from alita_tui.confined.syntax import Node
 
-_PLAIN = (
-    "word",
-    "number",
-    "string_content",
-    "regex",
-    "extglob_pattern",
-    "variable_name",
-    "special_variable_name",
+_PLAIN = frozenset(
+    "word number string_content regex extglob_pattern variable_name special_variable_name".split()
 )
+_ASSIGNING = frozenset("read mapfile readarray getopts local declare typeset readonly export".split())
+_READING = frozenset(
+    "simple_expansion expansion subscript binary_expression unary_expression compound_statement "
+    "arithmetic_expansion postfix_expression ternary_expression".split()
+)
+"""Nodes in which a variable's name stands for its value."""
 
 
 class Command(NamedTuple):
@@ -127,17 +127,7 @@ def assigned(tree: Node) -> set[str]:
             assigned_names.add(variable.text)
     for command in commands(tree):
         words = [literal(argument) or "" for argument in command.arguments]
-        if command.name in (
-            "read",
-            "mapfile",
-            "readarray",
-            "getopts",
-            "local",
-            "declare",
-            "typeset",
-            "readonly",
-            "export",
-        ):
+        if command.name in _ASSIGNING:
             assigned_names |= {
                 word.partition("=")[0] for word in words if re.fullmatch(r"[A-Za-z_]\w*(=.*)?", word, re.S)
             }
@@ -150,18 +140,5 @@ def used(tree: Node) -> Iterator[tuple[str, int]]:
     """Yield each variable that is read, with its line."""
     for node in tree.walk():
         if node.kind in ("variable_name", "special_variable_name") and node.parent is not None:
-            if node.parent.kind in (
-                "simple_expansion",
-                "expansion",
-                "subscript",
-                "binary_expression",
-                "unary_expression",
-            ):
-                yield node.text, node.line
-            elif node.parent.kind in (
-                "compound_statement",
-                "arithmetic_expansion",
-                "postfix_expression",
-                "ternary_expression",
-            ):
+            if node.parent.kind in _READING:
                 yield node.text, node.line

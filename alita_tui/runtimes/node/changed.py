@@ -13,6 +13,7 @@ _SHARED = frozenset("JSON Math Intl Object console performance crypto Atomics".s
 _READ = frozenset(
     "member_expression subscript_expression call_expression new_expression binary_expression type_annotation".split()
 )
+_HANDING_ON = frozenset("array arguments return_statement pair spread_element ternary_expression".split())
 
 
 def changed(tree: Node, own: set[str]) -> Iterator[tuple[str, int]]:
@@ -78,11 +79,4 @@ def _is_handed_on(node: Node) -> bool:
         return node.field == "value" and name is not None and name.kind == "identifier"
     if parent.kind == "assignment_expression":
         return node.field == "right"
-    return parent.kind in (
-        "array",
-        "arguments",
-        "return_statement",
-        "pair",
-        "spread_element",
-        "ternary_expression",
-    )
+    return parent.kind in _HANDING_ON

@@ -5,37 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from alita_tui.confined.syntax import Node, syntax_tree
+from alita_tui.confined.syntax import Node
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.node.names import FUNCTIONS, imports, module_kind, package_of, run_function
 from alita_tui.runtimes.notes import Notes
-from alita_tui.runtimes.port import LARGEST_TEXT
+from alita_tui.runtimes.parsing import parsed_tree
 from alita_tui.runtimes.signature import match_schema
 from alita_tui.spine.requirements import NPM, distribution
 
 _DOCUMENTED = re.compile(r"@param\s+\{([^}]*)\}\s+(\[?)\w+\.(\w+)")
 _INLINE = re.compile(r"@param\s+\{\{(.*?)\}\}\s+\w+", re.DOTALL)
 _CODE = frozenset(("call_expression", "arguments", "binary_expression", "member_expression", "array", "pair"))
+_WORK = frozenset(
+    "expression_statement for_statement while_statement for_in_statement throw_statement do_statement "
+    "labeled_statement statement_block switch_statement try_statement".split()
+)
+"""Statements that do something when the module is imported."""
 _PROPERTY = re.compile(r"(?:^|[,;])\s*(\w+)(\?)?\s*:")
 
 
 def parsed(notes: Notes, code: str, language: str) -> Node | None:
     """Return the tree of a module; None where it cannot be parsed, which is reported."""
-    if len(code.encode("utf-8", "surrogatepass")) > LARGEST_TEXT:
-        notes.block("ast/syntax", f"code: it is longer than {LARGEST_TEXT} bytes")
-        return None
-    tree = syntax_tree(code, language)
-    if tree is None:
-        notes.block("ast/syntax", "code: it cannot be parsed")
-        return None
-    if error_node := next((node for node in tree.walk() if node.kind == "ERROR"), None):
-        notes.block(
-            "ast/syntax",
-            f"code: it is no {language} module, near `{error_node.text[:60].strip()}`",
-            error_node.line,
-        )
-        return None
-    return tree
+    return parsed_tree(notes, code, language, f"no {language} module")
 
 
 def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
@@ -61,18 +52,7 @@ def note_contract(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         match_schema(notes, set(input_properties), required, draft.input_schema, run.line)
     _note_imports(notes, tree, draft)
     for node in tree.parts():
-        if node.kind in (
-            "expression_statement",
-            "for_statement",
-            "while_statement",
-            "for_in_statement",
-            "throw_statement",
-            "do_statement",
-            "labeled_statement",
-            "statement_block",
-            "switch_statement",
-            "try_statement",
-        ) or _works_at_import(node):
+        if node.kind in _WORK or _works_at_import(node):
             notes.add(
                 "medium", "contract", f"work at import time: {node.text[:40].splitlines()[0]}", node.line
             )

@@ -23,6 +23,7 @@ _STATEMENTS = frozenset(
     "continue_statement".split()
 )
 _NESTING = frozenset("statement_block program switch_case switch_default class_body".split())
+_BRANCHING = frozenset("if_statement else_clause for_statement for_in_statement while_statement".split())
 _FLIPS = {
     "===": "!==", "!==": "===", "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "+": "-", "-": "+",
     "*": "+", "/": "*", "%": "*", "**": "*", "&&": "||", "||": "&&", "??": "&&", "+=": "-=", "-=": "+=",
@@ -84,13 +85,7 @@ def _places(tree: Node) -> Iterator[tuple[Node, str, bool]]:
         if node.kind in _STATEMENTS and parent.kind in _NESTING and node.field != "value":
             if parent.kind != "program":
                 yield node, "", False
-        elif node.kind in _STATEMENTS and parent.kind in (
-            "if_statement",
-            "else_clause",
-            "for_statement",
-            "for_in_statement",
-            "while_statement",
-        ):
+        elif node.kind in _STATEMENTS and parent.kind in _BRANCHING:
             if (
                 node.field in ("consequence", "body", "")
                 and node.kind != "if_statement"

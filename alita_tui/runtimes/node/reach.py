@@ -15,6 +15,11 @@ from alita_tui.runtimes.notes import Notes
 
 ANYTHING = "so it can do anything that node can"
 _CONSOLE = frozenset("log error warn info debug table dir group groupEnd assert".split())
+_NAMES = frozenset(
+    "identifier shorthand_property_identifier property_identifier private_property_identifier".split()
+)
+_COMPUTED = frozenset("subscript_expression sequence_expression ternary_expression binary_expression".split())
+_MADE_HERE = frozenset("function_expression arrow_function import".split())
 _OWN_PROCESS = frozenset(("stdout", "stderr", "cwd", "versions", "version", "hrtime", "memoryUsage"))
 
 
@@ -35,19 +40,8 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     picked = Picked(tree)
     _note_places(notes, tree)
     for node in _walk(tree):
-        if node.kind in (
-            "identifier",
-            "shorthand_property_identifier",
-            "property_identifier",
-            "private_property_identifier",
-        ):
-            if "\\" in node.text:
-                notes.add(
-                    "high",
-                    "ast/dynamic",
-                    f"{node.text[:40]}: a name written in escapes, {ANYTHING}",
-                    node.line,
-                )
+        if node.kind in _NAMES and "\\" in node.text:
+            notes.dynamic(f"{node.text[:40]}: a name written in escapes, {ANYTHING}", node.line)
         _note_key(notes, node)
         if node.kind in ("identifier", "shorthand_property_identifier"):
             _note_name(notes, node, draft, own_names)
@@ -62,22 +56,17 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
             and node.parent is not None
             and node.parent.kind == "pair_pattern"
         ):
-            notes.add(
-                "high",
-                "ast/dynamic",
-                f"{node.text[:40]}: takes a property by a name that is not written out, {ANYTHING}",
-                node.line,
+            notes.dynamic(
+                f"{node.text[:40]}: takes a property by a name that is not written out, {ANYTHING}", node.line
             )
         elif node.kind == "meta_property" and "import" in node.text:
-            notes.add("high", "ast/introspection", f"{node.text[:40]}: looks at its own file", node.line)
+            notes.introspection(f"{node.text[:40]}: looks at its own file", node.line)
         elif node.kind == "call_expression":
             _note_call(notes, node, picked, functions)
         elif node.kind == "new_expression":
             _note_new(notes, node)
         elif node.kind == "import" and node.parent is not None and node.parent.kind == "member_expression":
-            notes.add(
-                "high", "ast/introspection", f"{node.parent.text[:40]}: looks at its own file", node.line
-            )
+            notes.introspection(f"{node.parent.text[:40]}: looks at its own file", node.line)
     _note_whole(notes, tree, own_names, picked)
     if capabilities.none and "ALITA_BROKER" in draft.code:
         notes.add("medium", "ast/environment", "ALITA_BROKER: the broker, of which nothing is asked", 0)
@@ -87,10 +76,10 @@ def _note_whole(notes: Notes, tree: Node, own_names: set[str], picked: Picked) -
     """Report what only an analysis of the whole module shows."""
     for callee in picked.called(tree):
         text = f"{callee.text[:40]}(): calls what is not written out, {ANYTHING}"
-        notes.add("high", "ast/dynamic", text, callee.line)
+        notes.dynamic(text, callee.line)
     for name, line in changed(tree, own_names):
         text = f"{name[:40]}: changes a part of node for all that runs with it, {ANYTHING}"
-        notes.add("high", "ast/dynamic", text, line)
+        notes.dynamic(text, line)
 
 
 def _note_key(notes: Notes, node: Node) -> None:
@@ -104,9 +93,9 @@ def _note_key(notes: Notes, node: Node) -> None:
     name = node.text.strip("\"'")
     if name in known("members") or name == "prototype":
         text = f"{parent.text[:40]}: leads to what makes code and objects, {ANYTHING}"
-        notes.add("high", "ast/dynamic", text, node.line)
+        notes.dynamic(text, node.line)
     elif name in known("inside") and parent.kind != "pair":
-        notes.add("high", "ast/introspection", f"{name}: looks at where it runs", node.line)
+        notes.introspection(f"{name}: looks at where it runs", node.line)
 
 
 def _note_heritage(notes: Notes, node: Node) -> None:
@@ -117,7 +106,7 @@ def _note_heritage(notes: Notes, node: Node) -> None:
     ]
     if parts and parts[0].kind not in ("identifier", "member_expression"):
         text = f"{node.text[:40]}: builds on what is not written out, {ANYTHING}"
-        notes.add("high", "ast/dynamic", text, node.line)
+        notes.dynamic(text, node.line)
 
 
 def _note_new(notes: Notes, node: Node) -> None:
@@ -125,12 +114,7 @@ def _note_new(notes: Notes, node: Node) -> None:
     while maker is not None and maker.kind == "parenthesized_expression" and maker.parts():
         maker = maker.parts()[-1]
     if maker is not None and maker.kind not in ("identifier", "member_expression"):
-        notes.add(
-            "high",
-            "ast/dynamic",
-            f"new {maker.text[:40]}: makes what is not written out, {ANYTHING}",
-            node.line,
-        )
+        notes.dynamic(f"new {maker.text[:40]}: makes what is not written out, {ANYTHING}", node.line)
     if maker is not None and maker.text == "Date" and (arguments is None or not arguments.parts()):
         notes.add("medium", "ast/clock", "new Date(): the result depends on when it runs", node.line)
 
@@ -149,14 +133,14 @@ def _walk(tree: Node) -> Iterator[Node]:
 def _note_places(notes: Notes, tree: Node) -> None:
     for line, text in _strings(tree):
         if match := _INSIDE.search(text):
-            notes.add("high", "ast/introspection", f"{match[0]}: looks into what runs it", line)
+            notes.introspection(f"{match[0]}: looks into what runs it", line)
 
 
 def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     capabilities = draft.capabilities
     for name, line in imports(tree):
         if name is None:
-            notes.add("high", "ast/dynamic", f"imports what is not written out, {ANYTHING}", line)
+            notes.dynamic(f"imports what is not written out, {ANYTHING}", line)
             continue
         kind = module_kind(name)
         if kind == "network" and not capabilities.network:
@@ -168,34 +152,34 @@ def _note_imports(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         elif kind == "process":
             notes.add("high", "ast/process", f"{name}: starts processes or looks at them", line)
         elif kind == "dynamic":
-            notes.add("high", "ast/dynamic", f"{name}: runs text as code, {ANYTHING}", line)
+            notes.dynamic(f"{name}: runs text as code, {ANYTHING}", line)
         elif kind == "introspection":
-            notes.add("high", "ast/introspection", f"{name}: looks into what runs it", line)
+            notes.introspection(f"{name}: looks into what runs it", line)
 
 
 def _note_name(notes: Notes, node: Node, draft: ToolDraft, own_names: set[str]) -> None:
     name, line, capabilities = node.text, node.line, draft.capabilities
     if name in known("dynamic"):
-        notes.add("high", "ast/dynamic", f"{name}: runs text as code or reaches every name, {ANYTHING}", line)
+        notes.dynamic(f"{name}: runs text as code or reaches every name, {ANYTHING}", line)
     elif name == "process":
         parent = node.parent
         member = (
             parent.child("property") if parent is not None and parent.kind == "member_expression" else None
         )
         if member is None or node.field != "object":
-            notes.add("high", "ast/dynamic", f"process: is handed on, {ANYTHING}", line)
+            notes.dynamic(f"process: is handed on, {ANYTHING}", line)
         elif member.text == "env":
             if not (capabilities.secrets or capabilities.brokered):
                 notes.add("medium", "ast/environment", "process.env: is read", line)
         elif member.text not in _OWN_PROCESS:
-            notes.add("high", "ast/introspection", f"process.{member.text[:40]}: acts on what runs it", line)
+            notes.introspection(f"process.{member.text[:40]}: acts on what runs it", line)
     elif name in known("network"):
         if not (capabilities.network or capabilities.brokered):
             notes.add("high", "ast/network", f"{name}: talks to hosts, and none is asked for", line)
     elif name in known("later"):
         notes.add("medium", "ast/later", f"{name}: runs later", line)
     elif name not in own_names and name not in known("plain"):
-        notes.add("high", "ast/dynamic", f"{name[:40]}: comes from nowhere in this file, {ANYTHING}", line)
+        notes.dynamic(f"{name[:40]}: comes from nowhere in this file, {ANYTHING}", line)
 
 
 def _note_member(notes: Notes, node: Node, functions: set[str]) -> None:
@@ -204,19 +188,17 @@ def _note_member(notes: Notes, node: Node, functions: set[str]) -> None:
         return
     name = member.text
     if name in known("members"):
-        notes.add(
-            "high", "ast/dynamic", f".{name}: leads to what makes code and objects, {ANYTHING}", node.line
-        )
+        notes.dynamic(f".{name}: leads to what makes code and objects, {ANYTHING}", node.line)
     elif name in known("inside"):
-        notes.add("high", "ast/introspection", f".{name}: looks at where it runs", node.line)
+        notes.introspection(f".{name}: looks at where it runs", node.line)
     elif name == "prototype":
-        notes.add("high", "ast/dynamic", f"{node.text[:40]}: changes what others use, {ANYTHING}", node.line)
+        notes.dynamic(f"{node.text[:40]}: changes what others use, {ANYTHING}", node.line)
     elif owner.text == "console" and name not in _CONSOLE:
-        notes.add("high", "ast/introspection", f"{node.text[:40]}: acts on what runs it", node.line)
+        notes.introspection(f"{node.text[:40]}: acts on what runs it", node.line)
     elif owner.text in ("process.stdout", "process.stderr") and name != "write":
-        notes.add("high", "ast/introspection", f"{node.text[:40]}: acts on what runs it", node.line)
+        notes.introspection(f"{node.text[:40]}: acts on what runs it", node.line)
     elif name == "toString" and owner.text in functions:
-        notes.add("high", "ast/introspection", f"{node.text[:40]}: reads its own code", node.line)
+        notes.introspection(f"{node.text[:40]}: reads its own code", node.line)
     elif (owner.text, name) in (("Date", "now"), ("performance", name)):
         notes.add("medium", "ast/clock", f"{owner.text}.now: the result depends on when it runs", node.line)
     elif (owner.text, name) in (("Math", "random"), ("crypto", "randomUUID"), ("crypto", "getRandomValues")):
@@ -234,36 +216,18 @@ def _note_subscript(notes: Notes, node: Node) -> None:
     parent = node.parent
     is_called = parent is not None and parent.kind == "call_expression" and node.field == "function"
     if is_called:
-        notes.add(
-            "high", "ast/dynamic", f"{node.text[:40]}(): calls what is not written out, {ANYTHING}", node.line
-        )
-    elif owner.text in known("plain") | {"process"} or owner.kind in (
-        "function_expression",
-        "arrow_function",
-        "import",
-    ):
-        notes.add(
-            "high",
-            "ast/dynamic",
-            f"{node.text[:40]}: a member that is not written out, {ANYTHING}",
-            node.line,
-        )
+        notes.dynamic(f"{node.text[:40]}(): calls what is not written out, {ANYTHING}", node.line)
+    elif owner.text in known("plain") | {"process"} or owner.kind in _MADE_HERE:
+        notes.dynamic(f"{node.text[:40]}: a member that is not written out, {ANYTHING}", node.line)
     elif index.kind in ("binary_expression", "template_string", "string") or (
         index.kind == "call_expression" and "join" in index.text
     ):
         if index.kind != "binary_expression" or '"' in index.text or "'" in index.text or "`" in index.text:
-            notes.add(
-                "high", "ast/dynamic", f"{node.text[:40]}: a name that is put together, {ANYTHING}", node.line
-            )
+            notes.dynamic(f"{node.text[:40]}: a name that is put together, {ANYTHING}", node.line)
     elif owner.kind == "subscript_expression" and parent is not None and parent.kind == "call_expression":
         inner = owner.child("index")
         if inner is not None and not plain_index(inner) and node.field == "function":
-            notes.add(
-                "high",
-                "ast/dynamic",
-                f"{node.text[:40]}: calls what is not written out, {ANYTHING}",
-                node.line,
-            )
+            notes.dynamic(f"{node.text[:40]}: calls what is not written out, {ANYTHING}", node.line)
 
 
 def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) -> None:
@@ -273,18 +237,8 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
         return
     while function.kind == "parenthesized_expression" and function.parts():
         function = function.parts()[-1]
-        if function.kind in (
-            "subscript_expression",
-            "sequence_expression",
-            "ternary_expression",
-            "binary_expression",
-        ):
-            notes.add(
-                "high",
-                "ast/dynamic",
-                f"{function.text[:40]}(): calls what is not written out, {ANYTHING}",
-                node.line,
-            )
+        if function.kind in _COMPUTED:
+            notes.dynamic(f"{function.text[:40]}(): calls what is not written out, {ANYTHING}", node.line)
     member = function.child("property") if function.kind == "member_expression" else None
     if member is not None and member.text in known("calls_back"):
         for part in parts:
@@ -292,20 +246,15 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
             if (index is not None and not plain_index(index)) or (
                 part.kind == "identifier" and part.text in picked.names
             ):
-                notes.add(
-                    "high",
-                    "ast/dynamic",
-                    f"{part.text[:40]}: is called, and not written out, {ANYTHING}",
-                    node.line,
-                )
+                notes.dynamic(f"{part.text[:40]}: is called, and not written out, {ANYTHING}", node.line)
     if (
         function.text in ("setTimeout", "setInterval")
         and parts
         and parts[0].kind in ("string", "template_string")
     ):
-        notes.add("high", "ast/dynamic", f"{function.text}: runs text as code, {ANYTHING}", node.line)
+        notes.dynamic(f"{function.text}: runs text as code, {ANYTHING}", node.line)
     if function.text == "String" and any(part.text in functions for part in parts):
-        notes.add("high", "ast/introspection", "String(): reads its own code", node.line)
+        notes.introspection("String(): reads its own code", node.line)
 
 
 def _strings(tree: Node) -> Iterator[tuple[int, str]]:

@@ -122,7 +122,7 @@ def _note_rewrites(notes: Notes, tree: ast.Module) -> None:
             continue
         if node.attr in ("__class__", "__dict__", "__bases__"):
             text = f"{node.attr} is given another value: what its methods do stands elsewhere, so it can reach anything"
-            notes.add("high", "ast/dynamic", text, node.lineno)
+            notes.dynamic(text, node.lineno)
         elif (isinstance(node.value, ast.Call) and dotted(node.value.func) == "type") or (
             isinstance(node.value, ast.Attribute) and node.value.attr == "__class__"
         ):

@@ -49,12 +49,10 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     if not writes:
         _note_opens(notes, reach, databases=not takes_files(draft))
     for path, line in reach.anything:
-        notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
+        notes.dynamic(f"{path}, {ANYTHING}", line)
     for path, line in reach.stores:
         if _belongs_to_python(path):
-            notes.add(
-                "high", "ast/dynamic", f"{path}: changes a part of Python for all that runs with it", line
-            )
+            notes.dynamic(f"{path}: changes a part of Python for all that runs with it", line)
     _note_inner(notes, reach)
     _note_texts(notes, tree, reach)
     _note_descriptors(notes, reach)
@@ -82,7 +80,7 @@ def names_of(notes: Notes, tree: ast.Module, place: str = "") -> Reach | None:
     try:
         return Reach(tree)
     except RecursionError:
-        notes.add("high", "ast/dynamic", f"{place}nested too deeply to be followed, {ANYTHING}")
+        notes.dynamic(f"{place}nested too deeply to be followed, {ANYTHING}")
         return None
 
 
@@ -143,7 +141,7 @@ def _note_inner(notes: Notes, reach: Reach) -> None:
     for path, line in reach.uses:
         top = path.split(".")[0]
         if top.startswith("_") and top != "__future__" and top in sys.stdlib_module_names:
-            notes.add("high", "ast/dynamic", f"{top}: an inner part of Python, {ANYTHING}", line)
+            notes.dynamic(f"{top}: an inner part of Python, {ANYTHING}", line)
 
 
 def _note_opens(notes: Notes, reach: Reach, *, databases: bool) -> None:
@@ -189,7 +187,7 @@ def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, place: str = "") -
     for text, line in sorted(reach.texts | literals):
         if _PLACES.fullmatch(text):
             remark = f"{place}{text}: looks at the processes and descriptors of the machine"
-            notes.add("high", "ast/introspection", remark, 0 if place else line)
+            notes.introspection(remark, 0 if place else line)
 
 
 def _note_descriptors(notes: Notes, reach: Reach) -> None:
@@ -202,9 +200,9 @@ def _note_descriptors(notes: Notes, reach: Reach) -> None:
             and is_number
             and path != "socket.socket"
         ):
-            notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
+            notes.introspection("opens a descriptor by its number", call.lineno)
         elif path == "socket.socket" and any(keyword.arg == "fileno" for keyword in call.keywords):
-            notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
+            notes.introspection("opens a descriptor by its number", call.lineno)
 
 
 def note_test_uses(notes: Notes, tree: ast.Module) -> None:
@@ -215,7 +213,7 @@ def note_test_uses(notes: Notes, tree: ast.Module) -> None:
     for path, line in sorted(reach.uses):
         if _paths("introspection").fullmatch(path) and not path.endswith(".fileno"):
             text = f"tests, line {line}: {shown(path)}: looks into the interpreter or at what runs it"
-            notes.add("high", "ast/introspection", text)
+            notes.introspection(text)
         elif re.fullmatch(r"unittest\.mock(\..*)?", path):
             notes.add(
                 "medium", "tests", f"tests, line {line}: replaces what the tool is given ({shown(path)})"

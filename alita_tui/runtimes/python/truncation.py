@@ -15,6 +15,7 @@ from alita_tui.spine.syntax import try_parse
 
 _NAMES = re.compile(r"top|head|tail|most|max\w*|limit|longest|length|count|size|width|window|keep|n|k")
 """Words of a purpose, and of parameter names, that announce a bounded result."""
+_REPORTING = frozenset("print debug info warning error exception log".split())
 _SMALLEST_BOUND = 10
 """Smaller numbers belong to a format: the nine digits of an ISBN."""
 
@@ -107,15 +108,7 @@ def _used_whole(tree: ast.Module, node: ast.Assign) -> bool:
 
 def _is_message(node: ast.AST) -> bool:
     function = _function_name(node) if isinstance(node, ast.Call) else ""
-    return isinstance(node, ast.Raise) or function in (
-        "print",
-        "debug",
-        "info",
-        "warning",
-        "error",
-        "exception",
-        "log",
-    )
+    return isinstance(node, ast.Raise) or function in _REPORTING
 
 
 def _function_name(node: ast.Call) -> str:

@@ -19,7 +19,7 @@ def crash(*words: str) -> int:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    counted = re.search(r"(\d+) times at \d+ of \d+ places; wrong at 0", done.stdout)
+    counted = re.search(r"(\d+) times at \d+ of \d+ points; wrong at 0", done.stdout)
     assert counted, done.stdout
     return int(counted[1])
 

@@ -35,7 +35,9 @@ def batch(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", metavar="FOLDER", help="Where the results go; the same folder goes on."),
+        typer.Option(
+            "--output", metavar="FOLDER", help="Where the results go; give the same folder again to continue."
+        ),
     ],
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=32, help="Tasks side by side.")] = 2,
     budget: Annotated[

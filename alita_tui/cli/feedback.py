@@ -26,7 +26,7 @@ def feedback(
         str,
         typer.Option("--should-be", help="It is not good, and this is what it should be.", metavar="TEXT"),
     ] = "",
-    undo: Annotated[bool, typer.Option("--undo", help="Take back what was said last of it.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take back its newest rating.")] = False,
     event: Annotated[
         int,
         typer.Option(
@@ -39,7 +39,7 @@ def feedback(
 ) -> None:
     """Say how good an answer was; tools learn from it.
 
-    The tools that it rests on are trusted more or less for it.
+    It raises or lowers the trust in the tools that the answer was made with.
     Without an option it prints the newest answer and what was said of it.
     """
     app = AppContext.open(context.obj)

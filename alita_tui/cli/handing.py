@@ -42,10 +42,10 @@ def export(
 ) -> None:
     """Hand tools on: code, tests, locks and evidence in one signed file for another alita, or for other programs.
 
-    Into a pack go the tools that they call, too; the same tools always make the same bytes. `--as skill` writes a
-    folder for each tool, or for a recipe by its id, that other agents load; `--as script` the code alone.
-    `--as mcp-server` writes a package for each tool, which runs with uvx and knows nothing of alita; `--as wheel` the
-    same built. These two ask the package index for the lock.
+    A pack also contains the tools that these call; the same tools always give the same bytes. `--as skill` writes a
+    folder that other agents load, for each tool or for a recipe by its id; `--as script` writes the code alone.
+    `--as mcp-server` writes a package for each tool, which runs with uvx and without alita; `--as wheel` builds that
+    package. These two ask the package index for the lock.
     """
     if pack and form not in (Form.SERVER, Form.WHEEL):
         raise UsageError(

@@ -28,7 +28,7 @@ def improve(
         int | None, typer.Option("--most", metavar="N", min=1, help="Build at most so many.")
     ] = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Do not look known faults of packages up.")
+        bool, typer.Option("--offline", help="Do not look up known vulnerabilities of packages.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -50,7 +50,7 @@ def doctor(
         str,
         typer.Option(
             "--with",
-            help="With --fix: what else is to run: languages (or node) and browser, as node,browser.",
+            help="With --fix: also prepare these, separated by commas: languages, `node`, `browser`.",
         ),
     ] = "",
     json: Json = False,

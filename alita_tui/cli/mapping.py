@@ -36,7 +36,9 @@ def map_rows(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", metavar="FOLDER", help="Where the results go; the same folder goes on."),
+        typer.Option(
+            "--output", metavar="FOLDER", help="Where the results go; give the same folder again to continue."
+        ),
     ],
     lanes: Annotated[
         int, typer.Option("--lanes", min=1, max=64, help="Containers side by side; by default one more than cores.")

@@ -105,7 +105,7 @@ def search(
     text: Annotated[list[str], typer.Argument(help="Words, or a whole task.")],
     json: Json = False,
 ) -> None:
-    """Search: first what a task of these words would recall, and why; then what else has the words.
+    """Show what a task in these words would recall, and why; then other items that contain the words.
 
     Exit code 1 when nothing is found.
     """
@@ -276,7 +276,7 @@ def tool(
     accept: Accept = None,
     json: Json = False,
 ) -> None:
-    """Make a recipe that has worked three times one tool: show it, or approve it by its digest.
+    """Turn a recipe that worked three times into one tool: show it, or approve it by its digest.
 
     It calls the tools of the recipe as they are approved now, and may do nothing else. Its tests run in the
     sandbox first.

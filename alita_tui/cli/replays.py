@@ -28,7 +28,7 @@ def replay(
         int | None, typer.Option("--at", help="Begin after this event.", metavar="SEQ", min=0)
     ] = None,
     headless: Annotated[
-        bool, typer.Option("--headless", help="Only fold it, and print the hash of its final state.")
+        bool, typer.Option("--headless", help="Show nothing, and print the hash of its final state.")
     ] = False,
     rerun: Annotated[
         bool,
@@ -38,7 +38,7 @@ def replay(
 ) -> None:
     """Play a session back.
 
-    It plays in the console that showed it, and nothing runs, unless --rerun is given. With --headless or
+    It plays in the console, and nothing runs unless --rerun is given. With --headless or
     --rerun the exit code is 1 if anything differs from the recording; calls with granted capabilities are
     skipped and counted. Without a sandbox for --rerun the exit code is 6.
     """

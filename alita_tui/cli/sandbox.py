@@ -129,7 +129,7 @@ def reap(context: typer.Context, json: Json = False) -> None:
 def rebuild(context: typer.Context, json: Json = False) -> None:
     """Rebuild the base image on every engine; the old image serves until the new one is ready.
 
-    Engines are rebuilt side by side. Exit code 1 if one failed, 6 if all did.
+    Engines are rebuilt one after the other. Exit code 1 if one failed, 6 if all did.
     """
     last = ""
 

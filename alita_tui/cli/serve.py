@@ -29,7 +29,7 @@ def serve(
     ] = 0,
     status: Annotated[bool, typer.Option("--status", help="Print what the background does.")] = False,
     stop: Annotated[
-        bool, typer.Option("--stop", help="End the background; what it does is taken up by the next one.")
+        bool, typer.Option("--stop", help="End the background; the next one continues its work.")
     ] = False,
     until_idle: Annotated[
         bool, typer.Option("--until-idle", help="End when nothing is left to do and nothing is scheduled.")

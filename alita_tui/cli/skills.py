@@ -98,7 +98,7 @@ def _print_difference(before: Skill, after: Skill) -> None:
 
 @commands.command("list")
 def list_skills(context: typer.Context, json: Json = False) -> None:
-    """List the skills that you added, and those that lie where other agents look: these are not loaded."""
+    """List the skills that you added, and those in the folders of other agents, which are not loaded."""
     added = SkillBook(AppContext.open(context.obj)).all()
     sources = {skill.entry.source for skill in added}
     others = [skill for skill in discovered(Path.cwd()) if str(Path(skill.folder).resolve()) not in sources]

@@ -9,7 +9,7 @@ import msgspec
 from alita_tui.config.load import Loaded
 from alita_tui.config.paths import Paths
 from alita_tui.sandbox.install_limits import InstallLimits
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Limits
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def sandbox_settings(
         same = {name: value for name, value in same.items() if name not in _POOL}
     if profile:
         same["profile"] = profile
-    return msgspec.structs.replace(
-        default_settings(paths.data, paths.cache),
+    return EngineSettings(
+        cache_dir=str(paths.cache),
         **same,
         images=(chosen.image,) if chosen.image else (),
         browser_images=(chosen.browser_image,) if chosen.browser_image else (),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from alita_tui.events import Value
 from alita_tui.runtimes.languages import LANGUAGES
 from alita_tui.sandbox.install_limits import InstallLimits
@@ -16,7 +14,6 @@ a kernel of its own (see `sandbox.gvisor`)."""
 class EngineSettings(Value, frozen=True):
     """How containers are created, independent of the names of the person's settings."""
 
-    data_dir: str
     cache_dir: str
     images: tuple[str, ...] = ("docker.io/library/python:3.12-slim",)
     """References that may be pulled as base image, in this order."""
@@ -65,8 +62,3 @@ class EngineSettings(Value, frozen=True):
     """How much of it the requirements of one tool may take."""
     pull_seconds: float = 600.0
     build_seconds: float = 1200.0
-
-
-def default_settings(data_dir: Path, cache_dir: Path) -> EngineSettings:
-    """Return the default settings for these folders."""
-    return EngineSettings(data_dir=str(data_dir), cache_dir=str(cache_dir))

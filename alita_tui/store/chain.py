@@ -20,8 +20,6 @@ class Chain:
     """Problems, one line each; empty if the log is intact."""
     size: int = 0
     """Size up to the end of the last entry, including its line end if there is one."""
-    torn: bool = False
-    """True if a crash cut off the last entry; it was never acknowledged."""
     ended: bool = True
     """True if the last line is complete."""
     signed: bool = False
@@ -42,7 +40,10 @@ def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) 
     for number, begin, end, line in _lines(raw):
         entry = read_entry(line)
         if entry is None:
-            _unreadable(chain, number, line, is_last=end >= len(raw) and not chain.ended)
+            # A write that a crash cut off is no damage: it was never acknowledged.
+            if not unfinished(line, chain.sequence + 1):
+                problem = f"what follows entry {chain.sequence} cannot be read; it is damaged"
+                chain.problems.append(f"line {number}: {problem}")
             continue
         if end > trusted:
             wrong = _faults(chain, entry, line, memoryview(raw)[:begin], public, genuine)
@@ -65,17 +66,6 @@ def _lines(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         if line := raw[begin:end].rstrip(b"\n"):
             yield number, begin, end, line
         begin = end
-
-
-def _unreadable(chain: Chain, number: int, line: bytes, *, is_last: bool) -> None:
-    """Report a line that is not an entry: a torn write if it begins the next entry, else damage."""
-    cut = unfinished(line, chain.sequence + 1)
-    if cut and is_last:
-        chain.torn = True
-    elif not cut:  # a torn entry was written again, or the next entry says that it was dropped
-        chain.problems.append(
-            f"line {number}: what follows entry {chain.sequence} cannot be read; it is damaged"
-        )
 
 
 def _faults(

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.attack.report import Outcome
 from tests.sandbox.rounds import VICTIMS, rounds
@@ -19,7 +19,7 @@ def attack(share: float, seed: int) -> list[Outcome]:
     """Rounds over all victims; what hung, was left or had no row is named."""
     with tempfile.TemporaryDirectory(prefix="alita-attack-") as name:
         folder = Path(name)
-        settings = default_settings(folder / "data", folder / "cache")
+        settings = EngineSettings(cache_dir=str(folder / "cache"))
         asyncio.run(repair(settings, lambda *_: None))
         count = max(len(VICTIMS), round(ROUNDS * min(1.0, share)))
         found = asyncio.run(rounds(settings, folder, count, seed, lanes=2))

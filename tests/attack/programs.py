@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.attack.report import Outcome
 
@@ -24,7 +24,7 @@ def attack(share: float, seed: int) -> list[Outcome]:
     """A share of the programs; what each did besides what it may is named."""
     with tempfile.TemporaryDirectory(prefix="alita-attack-") as name:
         folder = Path(name)
-        settings = default_settings(folder / "data", folder / "cache")
+        settings = EngineSettings(cache_dir=str(folder / "cache"))
         asyncio.run(repair(settings, lambda *_: None))
         return [_programs(settings, folder, share, seed), _grants(settings, folder, share, seed)]
 

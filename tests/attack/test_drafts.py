@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.attack.commit import seed_of_commit
 from tests.attack.drafts import ADVERSARIAL, ALWAYS, HONEST, chosen
@@ -72,7 +72,7 @@ def test_a_draft_that_nobody_is_asked_about_was_stopped() -> None:
 @pytest.mark.podman
 def test_the_own_tests_of_some_of_the_bad_drafts_pass(tmp_path: Path) -> None:
     """All but those that forge: what fails its own tests would be stopped without any check."""
-    settings = default_settings(tmp_path / "data", tmp_path / "cache")
+    settings = EngineSettings(cache_dir=str(tmp_path / "cache"))
     asyncio.run(repair(settings, lambda *_: None))
     some = [one for one in chosen(0.03, seed_of_commit()) if not one.honest]
     assert asyncio.run(failing(some, settings)) == {}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.store.artefacts import SessionArtefacts
 
@@ -50,7 +50,7 @@ def _stored(folder: Path) -> tuple[float, float]:
 
 
 async def _calls(folder: Path) -> tuple[float, float]:
-    sandbox = PodmanSandbox(default_settings(folder / "data", folder / "cache"), "bench")
+    sandbox = PodmanSandbox(EngineSettings(cache_dir=str(folder / "cache")), "bench")
     try:
         await sandbox.prepare(lambda *_: None)
 

@@ -28,7 +28,7 @@ from alita_tui.registry.starters import Starters
 from alita_tui.sandbox import image
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.ports.sandbox import Job
 from tests.benchmarks.bench_sandbox import MakeRow, Row, nothing, settled
@@ -126,7 +126,7 @@ async def _first_use(settings: EngineSettings, results: dict[str, Row], row: Mak
 
 
 async def _measure(results: dict[str, Row], row: MakeRow, folder: Path) -> None:
-    settings = default_settings(folder / "data", folder / "cache")
+    settings = EngineSettings(cache_dir=str(folder / "cache"))
     await repair(settings, nothing)
     settings = msgspec.structs.replace(settings, browser=True, pool_hot=1, pool_warm=1)
     with site() as port:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui.app.context import AppContext
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.benchmarks.toolworld.life import Done, Life, surroundings
 from tests.benchmarks.toolworld.mind import Mind
@@ -32,7 +32,7 @@ def lived(
     """Have an installation of its own do a stream; return what came of it, and its bad tools."""
 
     async def live(home: Path) -> tuple[list[Done], list[str]]:
-        await repair(default_settings(home / "data", home / "cache"), lambda *_: None)
+        await repair(EngineSettings(cache_dir=str(home / "cache")), lambda *_: None)
         with Mind(seed) as mind, surroundings(home, mind.base_url):
             if not learns:
                 home.mkdir(exist_ok=True)

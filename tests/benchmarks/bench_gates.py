@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.attack.commit import seed_of_commit
 from tests.attack.drafts import chosen, judge
@@ -34,7 +34,7 @@ def seeded(results: dict[str, Row], row: MakeRow) -> None:
     """The seeded corpus of templates, good and bad."""
     samples = list(corpus())
     with tempfile.TemporaryDirectory(prefix="alita-bench-gates-") as folder:
-        settings = default_settings(Path(folder) / "data", Path(folder) / "cache")
+        settings = EngineSettings(cache_dir=str(Path(folder) / "cache"))
         asyncio.run(repair(settings, lambda *_: None))
         judged = asyncio.run(judge_all(samples, settings))
     for sample, verdict in judged:

@@ -22,7 +22,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.mapping import described, engine_of, map_tool
 from alita_tui.cli.mapping import LANES
 from alita_tui.mapping.coordinator import run_map
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.mapping.clusters import founded, free_port, process, scheduling
 from tests.mcp_box.lab import furnished, schema, tool
@@ -80,7 +80,7 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
     with tempfile.TemporaryDirectory(prefix="alita-bench-map-") as name:
         folder = Path(name)
         home = furnished(folder / "home", _BUSY)
-        asyncio.run(repair(default_settings(home / "data", home / "cache"), lambda *_: None))
+        asyncio.run(repair(EngineSettings(cache_dir=str(home / "cache")), lambda *_: None))
         app = AppContext.open(home)
         try:
             timed = partial(mapped, app, folder)

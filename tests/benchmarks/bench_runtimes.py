@@ -16,7 +16,7 @@ import msgspec
 
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.benchmarks.bench_sandbox import LIMITS, MakeRow, Row, command, job, nothing, pooled, settled
 
@@ -44,7 +44,7 @@ async def _calls(
 
 
 async def _measure(results: dict[str, Row], row: MakeRow, folder: Path) -> None:
-    settings = default_settings(folder / "data", folder / "cache")
+    settings = EngineSettings(cache_dir=str(folder / "cache"))
     await repair(settings, nothing)
     sandbox = pooled(settings, 1, 1)
     try:

@@ -24,7 +24,7 @@ import msgspec
 
 from alita_tui.events import Lock
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 Row = dict[str, float | str | None]
@@ -353,11 +353,11 @@ import asyncio, sys
 from pathlib import Path
 import msgspec
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job
 quiet = lambda *_: None
 async def main():
-    found = default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache")
+    found = EngineSettings(cache_dir=str(Path(sys.argv[1]) / "cache"))
     sandbox = PodmanSandbox(msgspec.structs.replace(found, pool_hot=1, pool_warm=1), "killed")
     print(sandbox._service.owner, flush=True)
     code = "import time\\ndef run():\\n    time.sleep(0.1)\\n"
@@ -421,7 +421,7 @@ def sandbox(results: dict[str, Row], row: MakeRow) -> None:
     async def measure() -> None:
         with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
             folder = Path(name)
-            settings = default_settings(folder / "data", folder / "cache")
+            settings = EngineSettings(cache_dir=str(folder / "cache"))
             await calls(results, row, settings, folder)
             await session(results, row, settings)
             await soak(results, row, settings)

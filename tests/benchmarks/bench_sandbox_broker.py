@@ -18,7 +18,7 @@ from alita_tui.events import BrokerAnswered, Capabilities, PageLogged
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.web.dns import system_resolver
@@ -99,7 +99,7 @@ def broker(results: dict[str, Row], row: Callable[..., Row]) -> None:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
-            settings = default_settings(Path(name) / "data", Path(name) / "cache")
+            settings = EngineSettings(cache_dir=str(Path(name) / "cache"))
             ours, direct, bulk, bulk_direct = asyncio.run(measured(settings, port))
     finally:
         server.kill()

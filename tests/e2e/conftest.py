@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.e2e.over_wire import SERVERS
 from tests.support.rewriting import change
@@ -26,7 +26,7 @@ from tests.support.rewriting import change
 def sandbox_ready(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Podman and the base image; built when they are missing, never skipped."""
     folder = tmp_path_factory.mktemp("setup")
-    asyncio.run(repair(default_settings(folder / "data", folder / "cache"), lambda *_: None))
+    asyncio.run(repair(EngineSettings(cache_dir=str(folder / "cache")), lambda *_: None))
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from alita_tui.events.build import CHECKS
 from alita_tui.registry.packs import read
 from alita_tui.sandbox import seals
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from tests.e2e.over_wire import SERVERS
 from tests.e2e.test_languages import TEXT, speak, told
 from tests.e2e.walks import accepting, parked
@@ -117,7 +117,7 @@ def replayed(shell: Any, tmp_path: Path) -> None:
 
 def taken_to_another_home(shell: Any, pack: Path, lock: Lock, tmp_path: Path) -> None:
     """What was installed here is gone; the other home resolves, fetches, checks and runs it, from a registry of its own."""
-    environment = Host(default_settings(tmp_path, tmp_path)).area / "environments" / lock.digest[:32]
+    environment = Host(EngineSettings(cache_dir=str(tmp_path))).area / "environments" / lock.digest[:32]
     if environment.exists():  # an ordinary user's homes share nothing
         seals.set_aside(environment)
     registry = NpmRegistry(offered())

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from uv import find_uv_bin
 
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.cli.audited import Shell
 from tests.mcp_box.test_export_server import export
@@ -78,7 +78,7 @@ def test_the_containerfile_is_built_and_its_server_works_under_its_limits(tmp_pa
 
 
 async def built_and_used(tmp_path: Path) -> None:
-    settings = default_settings(tmp_path / "data", tmp_path / "cache")
+    settings = EngineSettings(cache_dir=str(tmp_path / "cache"))
     await repair(settings, lambda *_: None)
     host = Host(settings)
     host.prepare()

@@ -293,7 +293,7 @@ async def rounds(
 
 def main() -> None:
     """`python tests/sandbox/rounds.py --count 20 --seed 3 --victims service,guard`."""
-    from alita_tui.sandbox.settings import default_settings
+    from alita_tui.sandbox.settings import EngineSettings
 
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--count", type=int, default=20)
@@ -303,7 +303,7 @@ def main() -> None:
     given = reader.parse_args()
     with tempfile.TemporaryDirectory(prefix="alita-rounds-") as name:
         folder = Path(name)
-        settings = default_settings(folder / "data", folder / "cache")
+        settings = EngineSettings(cache_dir=str(folder / "cache"))
         found = asyncio.run(
             rounds(settings, folder, given.count, given.seed, tuple(given.victims.split(",")), given.lanes)
         )

@@ -19,7 +19,7 @@ from alita_tui.sandbox.broker.local import LocalEndpoints
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.policy import BROWSER_POLICY, LAUNCHER, ContainerSpec, create_body
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import SandboxUnavailable
@@ -123,7 +123,7 @@ def test_the_tests_of_a_draft_have_the_browser_and_nothing_more() -> None:
 
 
 def mine(tmp_path: Path, **more: object) -> EngineSettings:
-    return msgspec.structs.replace(default_settings(tmp_path / "data", tmp_path / "cache"), **more)
+    return msgspec.structs.replace(EngineSettings(cache_dir=str(tmp_path / "cache")), **more)
 
 
 def test_its_image_is_pulled_imported_or_built_as_the_base_image_is(tmp_path: Path) -> None:

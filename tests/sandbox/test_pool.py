@@ -173,11 +173,11 @@ import asyncio, sys
 from pathlib import Path
 import msgspec
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 quiet = lambda *_: None
 async def main():
-    found = default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache")
+    found = EngineSettings(cache_dir=str(Path(sys.argv[1]) / "cache"))
     sandbox = PodmanSandbox(msgspec.structs.replace(found, pool_hot=1, pool_warm=1), "killed")
     print(sandbox._service.owner, flush=True)
     code = "import time\\ndef run():\\n    print('on', flush=True)\\n    time.sleep(0.05)\\n"
@@ -218,9 +218,9 @@ STARTS = """
 import asyncio, sys
 from pathlib import Path
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 async def main():
-    host = Host(default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache"))
+    host = Host(EngineSettings(cache_dir=str(Path(sys.argv[1]) / "cache")))
     async with host.started("sh", "-c", "echo up; exec sleep $0", sys.argv[2]) as process:
         print((await process.stdout.readline()).decode(), flush=True)
         await process.wait()

@@ -12,7 +12,7 @@ import pytest
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.host_folders import check_private, check_socket_path, runtime_folder
 from alita_tui.sandbox.podman_service import PodmanService
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable
 
 NOBODY = 65534
@@ -40,7 +40,7 @@ def test_a_long_home_does_not_lengthen_it(monkeypatch: pytest.MonkeyPatch, tmp_p
     home = tmp_path / ("h" * 150)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))
     monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
-    service = PodmanService(Host(default_settings(home / "data", home / "cache")))
+    service = PodmanService(Host(EngineSettings(cache_dir=str(home / "cache"))))
     check_socket_path(service.socket)
 
 
@@ -71,7 +71,7 @@ def test_only_a_private_folder_of_ones_own_is_used(tmp_path: Path) -> None:
 
 async def test_a_path_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / ("deep-" * 20) / "podman.sock"
-    settings = default_settings(tmp_path / "data", tmp_path / "cache")
+    settings = EngineSettings(cache_dir=str(tmp_path / "cache"))
     service = PodmanService(Host(msgspec.structs.replace(settings, socket=str(path))))
     with pytest.raises(SandboxUnavailable, match=r"a Unix socket takes 107") as refused:
         await service.ensure()

@@ -14,7 +14,7 @@ import pytest
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.podman_http import RestError, ServiceLost
 from alita_tui.sandbox.podman_service import PodmanService
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 
 BUSY = b"HTTP/1.1 500 Internal\r\nContent-Length: 17\r\n\r\n" + b'{"message":"bad"}'
 CUT = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"
@@ -53,7 +53,7 @@ async def played(tmp_path: Path) -> AsyncIterator[Played]:
 
 
 def service(played: Played, tmp_path: Path) -> PodmanService:
-    settings = default_settings(tmp_path / "data", tmp_path / "cache")
+    settings = EngineSettings(cache_dir=str(tmp_path / "cache"))
     return PodmanService(Host(msgspec.structs.replace(settings, socket=str(played.path))))
 
 

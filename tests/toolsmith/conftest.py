@@ -10,7 +10,7 @@ import pytest
 
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.store.documents import DocumentTable
 
@@ -18,7 +18,7 @@ from alita_tui.store.documents import DocumentTable
 @pytest.fixture(scope="session")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> EngineSettings:
     folder = tmp_path_factory.mktemp("sandbox")
-    found = default_settings(folder / "data", folder / "cache")
+    found = EngineSettings(cache_dir=str(folder / "cache"))
     asyncio.run(repair(found, lambda *_: None))
     return found
 

@@ -91,12 +91,12 @@ def chosen(share: float, seed: int) -> tuple[Sample, ...]:
 
 def judge(samples: Sequence[Sample]) -> Corpus:
     """Put samples through the real toolsmith and look at the real review."""
-    from alita_tui.sandbox.settings import default_settings
+    from alita_tui.sandbox.settings import EngineSettings
     from alita_tui.sandbox.setup import repair
     from tests.attack.drafts.judging import judge_all
 
     with tempfile.TemporaryDirectory(prefix="alita-attack-") as folder:
-        settings = default_settings(Path(folder) / "data", Path(folder) / "cache")
+        settings = EngineSettings(cache_dir=str(Path(folder) / "cache"))
         asyncio.run(repair(settings, lambda *_: None))
         started = time.perf_counter()
         judged = asyncio.run(judge_all(samples, settings))

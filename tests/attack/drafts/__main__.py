@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.attack.drafts.adversarial import adversarial, honest
 from tests.attack.drafts.judging import Judged, judge_all
@@ -20,7 +20,7 @@ def main(texts: list[str]) -> None:
     """Judge them and print."""
     samples = [one for one in (*adversarial(), *honest()) if any(text in one.label for text in texts)]
     with tempfile.TemporaryDirectory(prefix="alita-attack-") as folder:
-        settings = default_settings(Path(folder) / "data", Path(folder) / "cache")
+        settings = EngineSettings(cache_dir=str(Path(folder) / "cache"))
         asyncio.run(repair(settings, lambda *_: None))
         asyncio.run(judge_all(samples, settings, _show))
 

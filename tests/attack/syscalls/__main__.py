@@ -18,7 +18,7 @@ from pathlib import Path
 
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.sandbox.uv import uv
 from tests.attack.syscalls import uses
@@ -165,7 +165,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="alita-calls-") as name:
         base = Path(name)
-        settings = default_settings(base / "data", base / "cache")
+        settings = EngineSettings(cache_dir=str(base / "cache"))
         asyncio.run(repair(settings, lambda *_: None))
         sandbox = PodmanSandbox(settings, "calls")
         asyncio.run(_prepared(sandbox))

@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Lock
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.settings import EngineSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.sandbox import Job, Limits
@@ -27,7 +27,7 @@ def attack(share: float, seed: int) -> list[Outcome]:
     others = [name for name in USES if name not in ALWAYS]
     some = random.Random(seed).sample(others, round(len(others) * min(share, 1.0)))
     with tempfile.TemporaryDirectory(prefix="alita-uses-") as name:
-        settings = default_settings(Path(name) / "data", Path(name) / "cache")
+        settings = EngineSettings(cache_dir=str(Path(name) / "cache"))
         asyncio.run(repair(settings, lambda *_: None))
         wrong = asyncio.run(prove(settings, (*ALWAYS, *some)))
     tried = len(ALWAYS) + len(some)

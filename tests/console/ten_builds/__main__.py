@@ -8,7 +8,7 @@ from pathlib import Path
 
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.envelope import encode
 from alita_tui.spine.ports.web import WebSettings
@@ -23,7 +23,7 @@ async def main() -> None:
     """Record each build up to where a person is asked."""
     samples = [*read((FOLDER / "bad.txt").read_text("utf-8")), *honest()]
     with tempfile.TemporaryDirectory(prefix="alita-ten-") as name, serving(Path(name)) as index:
-        settings = default_settings(Path(name) / "data", Path(name) / "cache")
+        settings = EngineSettings(cache_dir=str(Path(name) / "cache"))
         await repair(settings, lambda *_: None)
         web = WebRoom(WebSettings(pypi_url=index.url, timeout=60.0), environ={})
         sandbox = PodmanSandbox(settings, "ten-builds")

@@ -43,7 +43,8 @@ class EmbeddingModel(OpenAIModel):
         """Return vectors of texts. Raise ModelError; while the breaker is open, without asking."""
         breaker = self._breaker = self._breaker or Breaker()
         if not breaker.admit(self.clock()):
-            raise breaker.cause or self._at.fault("unavailable", "It is asked already.")
+            refusal = breaker.cause or self._at.fault("unavailable", "It is asked already.")
+            raise refusal.with_traceback(None)  # raised again, it would collect the frames of every call
         probe = breaker.state == "half_open"
         try:
             encoded = await self._encoded([text[:_LONGEST] for text in texts])

@@ -326,6 +326,9 @@ async def recorded(
             return msgspec.json.decode(record.read_bytes(), type=ready(tuple[Enforcement, ...]))
     rows = await measure(run, controllers, profile)
     draft = record.with_suffix(f".{os.urandom(4).hex()}")
-    draft.write_bytes(msgspec.json.encode(rows))
-    draft.replace(record)
+    try:
+        draft.write_bytes(msgspec.json.encode(rows))
+        draft.replace(record)
+    except OSError:  # a full disk: they are measured again the next time
+        draft.unlink(missing_ok=True)
     return rows

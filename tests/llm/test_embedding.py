@@ -115,6 +115,18 @@ async def test_a_refused_key_turns_it_off():
     assert KEY not in str(caught.value)
 
 
+async def test_a_server_that_is_left_alone_holds_no_text_that_it_was_not_sent():
+    with EmbeddingServer(api_key="another") as server:
+        model = encoder(server)
+        frames = set()
+        for number in range(5):
+            with pytest.raises(ModelError) as caught:
+                await model.encode([f"text {number}"])
+            frames.add(len(caught.traceback))
+        await model.aclose()
+    assert len(frames) <= 2, "each refusal adds the frames of the one before, with their texts"
+
+
 async def test_a_static_model_is_read_from_its_folder(tmp_path: Path):
     model = StaticModel(static_folder(tmp_path / "m"))
     made = np.array((await model.encode(["cash money", "money", "rain"])).vectors)

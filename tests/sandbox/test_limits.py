@@ -74,6 +74,14 @@ async def test_what_was_measured_is_kept_for_the_same_machine(tmp_path: Path) ->
     assert memory.strong and memory.mechanism.startswith("cgroup v2 memory.max")
 
 
+async def test_what_was_measured_is_told_even_if_it_cannot_be_recorded(tmp_path: Path) -> None:
+    async def run(job: Job) -> RunReport:
+        return RunReport(status="limit", limits_hit=("memory",))
+
+    rows = await recorded(tmp_path / "missing", ("one",), run, {"memory"}, fresh=False)
+    assert "memory" in [row.resource for row in rows]
+
+
 def test_the_body_asks_for_what_is_delegated() -> None:
     assert create_body(PLACE, LIMITS)["resource_limits"] == {
         "memory": {"limit": 172 << 20, "swap": 172 << 20},

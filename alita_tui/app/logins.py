@@ -26,16 +26,15 @@ class KeptLogin:
 
     def read(self) -> str:
         """Return the stored login; empty if there is none."""
+        try:  # there is a file only while the keyring has none or an older one
+            return (self._folder / f"{self._name}.json").read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            pass
         try:
             import keyring
 
-            if login := keyring.get_password(_SERVICE, self._name):
-                return login
-        except Exception:  # noqa: BLE001, S110  # back ends raise what their desktop's bus raises
-            pass
-        try:
-            return (self._folder / f"{self._name}.json").read_text("utf-8")
-        except (OSError, UnicodeDecodeError):
+            return keyring.get_password(_SERVICE, self._name) or ""
+        except Exception:  # noqa: BLE001  # back ends raise what their desktop's bus raises
             return ""
 
     def write(self, text: str) -> None:

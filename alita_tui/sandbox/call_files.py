@@ -116,7 +116,7 @@ class LeftFiles:
                 pass
         except (ValueError, OSError) as error:
             self.lost = f"what it left could not be taken over: {error}"
-            self._close()
+            self.end()
 
     def end(self) -> None:
         """Drop the last file if it is incomplete."""
@@ -130,8 +130,10 @@ class LeftFiles:
         if self._bytes_to_come:
             piece = bytes(self._buffer[: self._bytes_to_come])
             del self._buffer[: len(piece)]
-            os.write(self._fd, piece)
             self._bytes_to_come -= len(piece)
+            remaining = memoryview(piece)
+            while remaining:
+                remaining = remaining[os.write(self._fd, remaining) :]
             if not self._bytes_to_come:
                 self._close()
             return True

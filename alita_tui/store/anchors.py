@@ -31,11 +31,10 @@ def put(target: str, head: Head) -> None:
     path = Path(target)
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, disk.PRIVATE)
-        try:
-            os.write(fd, line)
+        with os.fdopen(fd, "wb") as file:
+            file.write(line)
+            file.flush()
             os.fsync(fd)
-        finally:
-            os.close(fd)
     except OSError as error:
         raise disk.store_error("written", path, error) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -271,3 +272,18 @@ def test_a_file_that_does_not_come_whole_is_dropped(tmp_path: Path) -> None:
     left.take(framed("a", b"12") + framed("b", b"half", size=100))
     left.end()
     assert [file.name for file in left.files] == ["a"] and "whole" in left.lost
+
+
+def test_a_file_for_which_the_disk_has_no_room_is_dropped(tmp_path: Path) -> None:
+    """The limit on file size fails a write in its middle, as a full disk does."""
+    left = LeftFiles(str(tmp_path), 1 << 20)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        left.take(framed("a", b"12") + framed("b", b"x" * 150))
+        left.end()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [file.name for file in left.files] == ["a"] and "could not be taken over" in left.lost

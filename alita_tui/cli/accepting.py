@@ -15,6 +15,7 @@ Accept = Annotated[
     list[str] | None,
     typer.Option("--accept", metavar="RISK", help="Accept a risk by its name; repeat it for each risk."),
 ]
+Digest = Annotated[str, typer.Option("--digest", metavar="SHA256", help="The digest that you saw, whole.")]
 
 
 def all_accepted(risks: Sequence[Risk], accept: Sequence[str], *, what: str, show: str) -> tuple[str, ...]:

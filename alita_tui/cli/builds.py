@@ -11,7 +11,7 @@ import typer
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me
-from alita_tui.cli.accepting import Accept, all_accepted
+from alita_tui.cli.accepting import Accept, Digest, all_accepted
 from alita_tui.cli.build_text import print_diff, print_evidence, print_summary
 from alita_tui.cli.files import read_text
 from alita_tui.cli.lazy import group
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 commands = group()
 
 Build = Annotated[str, typer.Argument(help="Its id, or the beginning of it.")]
-Digest = Annotated[str, typer.Option("--digest", metavar="SHA256", help="The digest that you saw, whole.")]
 Without = Annotated[
     list[str] | None,
     typer.Option(

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_risks
+from alita_tui.cli.accepting import Accept, Digest, all_accepted, check_digest, list_risks
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.cli.proving import approve_if_proven
 from alita_tui.spine.grants import phrases
@@ -96,9 +96,7 @@ def show(
 def approve(
     context: typer.Context,
     name: str,
-    digest: Annotated[
-        str, typer.Option("--digest", metavar="SHA256", help="The digest that you saw, whole.")
-    ],
+    digest: Digest,
     host: Hosts = None,
     secret: Secrets = None,
     accept: Accept = None,

@@ -11,7 +11,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me
 from alita_tui.app.recordings import lineage
 from alita_tui.cli import starters
-from alita_tui.cli.accepting import check_digest
+from alita_tui.cli.accepting import Digest, check_digest
 from alita_tui.cli.handing import export
 from alita_tui.cli.improving import improve
 from alita_tui.cli.lazy import group
@@ -94,9 +94,7 @@ def approve(
     context: typer.Context,
     name: str,
     version: Version = None,
-    digest: Annotated[
-        str, typer.Option("--digest", metavar="SHA256", help="The digest that you saw, whole.")
-    ] = "",
+    digest: Digest = "",
 ) -> None:
     """Approve anew a tool without a provable approval: a copied one, or one whose log was lost.
 

@@ -68,7 +68,7 @@ def opened(path: Path, schema: Json) -> InputFile:
             with path.open(**_TEXT) as text:
                 table = _Lines(text)
                 header = next(_records(table, KINDS[path.suffix.lower()]), None)
-            "".join(header or ()).encode()
+            "".join(header or ()).encode()  # raises UnicodeError if it is not UTF-8
             left_out, length = _columns(path, header, schema), table.read
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

@@ -55,18 +55,10 @@ def check_portable(record: ToolRecord) -> None:
             f"{name} calls other tools, and only alita carries such calls.",
             hint="Hand on those tools, its recipe as a skill, or all of them as a pack for another alita.",
         )
+    as_pack = f"Hand it on as a pack: alita tools export FILE {name}"
     if capabilities.model_calls:
-        raise UsageError(
-            f"{name} asks a model, and only alita carries such calls.",
-            hint=f"Hand it on as a pack: alita tools export FILE {name}",
-        )
+        raise UsageError(f"{name} asks a model, and only alita carries such calls.", hint=as_pack)
     if capabilities.browser:
-        raise UsageError(
-            f"{name} drives the browser of alita's sandbox.",
-            hint=f"Hand it on as a pack: alita tools export FILE {name}",
-        )
+        raise UsageError(f"{name} drives the browser of alita's sandbox.", hint=as_pack)
     if capabilities.workspace != "none" and not _OPTIONAL.search(draft.code):
-        raise UsageError(
-            f"{name} reaches its files through alita alone.",
-            hint=f"Hand it on as a pack: alita tools export FILE {name}",
-        )
+        raise UsageError(f"{name} reaches its files through alita alone.", hint=as_pack)

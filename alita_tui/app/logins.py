@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from hashlib import sha256
 from pathlib import Path
 
 from alita_tui.spine.errors import StoreError
-
-_SERVICE = "alita"
+from alita_tui.system import files, secrets
 
 
 class KeptLogin:
@@ -30,41 +28,21 @@ class KeptLogin:
             return (self._folder / f"{self._name}.json").read_text("utf-8")
         except (OSError, UnicodeDecodeError):
             pass
-        try:
-            import keyring
-
-            return keyring.get_password(_SERVICE, self._name) or ""
-        except Exception:  # noqa: BLE001  # back ends raise what their desktop's bus raises
-            return ""
+        return secrets.read(self._name)
 
     def write(self, text: str) -> None:
         """Store a login. Raise StoreError."""
         file = self._folder / f"{self._name}.json"
         try:
-            import keyring
-
-            keyring.set_password(_SERVICE, self._name, text)
-            if keyring.get_password(_SERVICE, self._name) == text:
+            if secrets.write(self._name, text):
                 file.unlink(missing_ok=True)
                 return
-        except Exception:  # noqa: BLE001, S110  # as above
-            pass
-        try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = file.with_suffix(f".{os.urandom(4).hex()}")
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as out:
-                out.write(text)
-            draft.replace(file)
+            files.replace(file, text)
         except OSError as error:
             raise StoreError(f"{file} could not be written: {error.strerror}.") from error
 
     def forget(self) -> None:
         """Remove the stored login, if any."""
-        try:
-            import keyring
-
-            keyring.delete_password(_SERVICE, self._name)
-        except Exception:  # noqa: BLE001, S110  # as above
-            pass
+        secrets.remove(self._name)
         (self._folder / f"{self._name}.json").unlink(missing_ok=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from alita_tui.config.paths import Paths, make_private, shipped
 from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
+from alita_tui.system import files
 
 
 def set_value(paths: Paths, key: str, value: object) -> Any:
@@ -108,24 +107,10 @@ def _save(path: Path, text: str, section: str, name: str, expected: object) -> N
 
 
 def replace(path: Path, text: str) -> None:
-    """Replace a file atomically, with mode 0600; a link is followed. Raises StoreError."""
-    target = path.resolve()
-    temporary = ""
+    """Replace a file as `files.replace` does. Raises StoreError."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        files.replace(path, text)
     except (OSError, UnicodeEncodeError) as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         why = error.strerror if isinstance(error, OSError) else "it has characters that no file can hold"
         raise StoreError(
             f"{path} cannot be written: {why}.", hint="Check the disk and its permissions."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from alita_tui.llm.presets import preset
 from alita_tui.spine.env_file import parse as parse_env_file
 from alita_tui.spine.env_file import quoted
 from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.system import files, secrets
 
-_SERVICE = "alita"
 _KEY = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
@@ -48,7 +47,7 @@ def look_up(provider: str, *, env_file: Path, environ: Mapping[str, str], name: 
         open_to_others = env_file.stat().st_mode & 0o077
         warning = f"Other accounts can read {env_file}: run `chmod 600` on it." if open_to_others else ""
         return FoundKey(value=in_file, where=str(env_file), warning=warning)
-    in_keyring = _keyring_get(name)
+    in_keyring = secrets.read(name)
     return FoundKey(value=in_keyring, where="keyring") if in_keyring else None
 
 
@@ -69,7 +68,7 @@ def save_key(provider: str, key: str, env_file: Path) -> str:
             f"That is not a key for {provider}.",
             hint="Copy it again: letters, digits and signs, without spaces.",
         )
-    if _keyring_set(name, key):
+    if secrets.write(name, key):
         _rewrite(env_file, name, None)  # an older key in the file would take precedence
         return "keyring"
     _rewrite(env_file, name, key)
@@ -80,32 +79,7 @@ def forget_key(provider: str, env_file: Path) -> None:
     """Remove a key from the keyring and the file, if it is there. Raise StoreError."""
     name = preset(provider).key_name
     _rewrite(env_file, name, None)
-    try:
-        import keyring
-
-        keyring.delete_password(_SERVICE, name)
-    except Exception:  # noqa: BLE001 - as in `_keyring_set`
-        return
-
-
-def _keyring_set(name: str, key: str) -> bool:
-    """Store a key; return whether the keyring has it, as some back ends accept everything and keep nothing."""
-    try:
-        import keyring
-
-        keyring.set_password(_SERVICE, name, key)
-        return keyring.get_password(_SERVICE, name) == key
-    except Exception:  # noqa: BLE001 - back ends raise what their desktop's bus raises
-        return False
-
-
-def _keyring_get(name: str) -> str | None:
-    try:
-        import keyring
-
-        return keyring.get_password(_SERVICE, name) or None
-    except Exception:  # noqa: BLE001 - as in `_keyring_set`
-        return None
+    secrets.remove(name)
 
 
 def _in_file(path: Path, name: str) -> str:
@@ -130,20 +104,7 @@ def _rewrite(path: Path, name: str, key: str | None) -> None:
         if key is not None:
             lines.append(f"{name}={quoted(key)}\n")
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _replace(target, "".join(lines))
+        files.replace(target, "".join(lines))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StoreError(f"The key could not be saved in {path}: {reason}.") from error
-
-
-def _replace(target: Path, text: str) -> None:
-    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=".env-")  # mode 0600
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(handle)
-        Path(draft).replace(target)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise

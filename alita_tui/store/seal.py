@@ -20,11 +20,10 @@ import msgspec
 from alita_tui.events import Value
 from alita_tui.spine.errors import StoreError
 from alita_tui.store import disk
+from alita_tui.system import secrets
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-_SERVICE = "alita"
 
 
 class Signed(Value, frozen=True):
@@ -60,7 +59,7 @@ class Seal:
         """Return the key, from the keyring before the file. Raises StoreError if others can read its file."""
         with self._guard:
             if self._private is None:
-                self._private = _key(_keyring_get(self._name)) or _key(self._in_file())
+                self._private = _key(secrets.read(self._name)) or _key(self._in_file())
             return self._private
 
     def keep(self, private: Ed25519PrivateKey) -> None:
@@ -69,7 +68,7 @@ class Seal:
 
         raw = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
         with self._guard:
-            if not _keyring_set(self._name, raw):
+            if not secrets.write(self._name, raw):
                 disk.make_folder(self.folder)
                 try:
                     disk.replace(self.path, [raw.encode() + b"\n"])
@@ -146,23 +145,3 @@ def _key(raw: str) -> Ed25519PrivateKey | None:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(raw)) if raw else None
     except ValueError:
         return None
-
-
-def _keyring_set(name: str, value: str) -> bool:
-    """Return True if the keyring has it; some back ends accept everything and store nothing."""
-    try:
-        import keyring
-
-        keyring.set_password(_SERVICE, name, value)
-        return keyring.get_password(_SERVICE, name) == value
-    except Exception:  # noqa: BLE001 - back ends raise what their desktop's bus raises
-        return False
-
-
-def _keyring_get(name: str) -> str:
-    try:
-        import keyring
-
-        return keyring.get_password(_SERVICE, name) or ""
-    except Exception:  # noqa: BLE001 - as in `_keyring_set`
-        return ""

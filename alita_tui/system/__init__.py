@@ -1,0 +1,1 @@
+"""What the operating system keeps: secrets in its keyring, private files."""

@@ -102,7 +102,7 @@ def read_role(text: str, name: str, *, own: bool = False) -> Role:
                 f"`{reserved_keys[0]}` is not said in the file: the file's name is the role's"
             )
         role = msgspec.convert(raw, ready(Role))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{name} is not valid TOML: {one_line(str(error), 200)}.") from None
     except msgspec.ValidationError as error:
         detail = one_line(str(error), 200)

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 def damaged_files(app: AppContext) -> tuple[Damage, ...]:
-    """Return damage to library, memory, labels and spend, including past damage whose original is still saved.
+    """Return damage to what sessions share, including past damage whose original is still saved.
 
     Never raises.
     """
     from alita_tui.store.damage import damages
 
     paths = app.paths
-    return damages((paths.registry, paths.memory, paths.labels, paths.spend))
+    shared = (paths.registry, paths.memory, paths.labels, paths.servers, paths.background, paths.spend)
+    return damages(shared)
 
 
 def damage_checks(app: AppContext) -> tuple[Check, ...]:
@@ -47,7 +48,9 @@ def damage_checks(app: AppContext) -> tuple[Check, ...]:
         for entry in lost_tools(app)
     ]
     return tuple(checks) or (
-        Check(name="data", state="ok", detail="library, memory, labels and spend are whole"),
+        Check(
+            name="data", state="ok", detail="library, memory, labels, servers, background and spend are whole"
+        ),
     )
 
 

@@ -13,7 +13,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.app.servers.book import ServerBook
 from alita_tui.cli.accepting import Accept
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, report_damage, table
 from alita_tui.cli.proving import print_approved
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import counted, one_line, reveal
@@ -28,7 +28,9 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="What the server is ca
 
 def listed(context: typer.Context, json: Json = False) -> None:
     """List the servers, and how their tools stand to what was approved."""
-    book = ServerBook(AppContext.open(context.obj))
+    app = AppContext.open(context.obj)
+    report_damage(app)
+    book = ServerBook(app)
     rows: list[tuple[KnownServer, dict[str, int]]] = []
     for known in book.all():
         states: list[str] = [offer.state for offer in book.offered(known)]

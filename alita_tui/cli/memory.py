@@ -13,7 +13,7 @@ import typer
 from alita_tui.app.context import AppContext
 from alita_tui.cli.accepting import Accept
 from alita_tui.cli.lazy import group
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, json_document, report_damage, table
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.text import counted, one_line, reveal
 
@@ -47,6 +47,7 @@ def list_items(
     from alita_tui.app.project import current_project
 
     app = AppContext.open(context.obj)
+    report_damage(app)
     listed = [
         remembered
         for remembered in reversed(app.memory.remembered())

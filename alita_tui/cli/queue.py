@@ -25,7 +25,7 @@ from alita_tui.app.tasks import (
     tasks_of,
 )
 from alita_tui.cli.given_files import check_file
-from alita_tui.cli.output import Json, json_document, print_result, table
+from alita_tui.cli.output import Json, json_document, print_result, report_damage, table
 from alita_tui.events import TaskId
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.errors import UsageError
@@ -91,6 +91,7 @@ def add(
 def list_tasks(context: typer.Context, session: Session = None, json: Json = False) -> None:
     """List the tasks of a session: those that began or were cancelled, then the queue. Then what is repeated."""
     app = AppContext.open(context.obj)
+    report_damage(app)
     if session is None and app.sessions.latest() is None and (schedules := scheduled(app)):
         tasks = Tasks(session_id="", paused=False, tasks=(), schedules=schedules)
     else:

@@ -12,7 +12,16 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import FROM_ELSEWHERE, path_of, recording
 from alita_tui.cli import session_catalog
 from alita_tui.cli.lazy import group
-from alita_tui.cli.output import Json, damage, json_document, json_line, plain, print_list, print_result
+from alita_tui.cli.output import (
+    Json,
+    damage,
+    json_document,
+    json_line,
+    plain,
+    print_list,
+    print_result,
+    report_damage,
+)
 from alita_tui.config.invocation import command_line
 from alita_tui.replay.export import Format
 from alita_tui.spine.laws import check
@@ -34,6 +43,7 @@ def list_sessions(
 ) -> None:
     """List the sessions, newest first."""
     app = AppContext.open(context.obj)
+    report_damage(app)
     labels = app.labels.all()
     sessions = [
         (session, labels.get(session.session_id, Label(session_id=session.session_id)))

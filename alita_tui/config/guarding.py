@@ -1,8 +1,9 @@
 """Checks who may write the files that alita relies on: settings, rules, keys and records belong to one person.
 
-Refused are files that others can write, keys that others can read, and links in place of records. Group access
-is accepted if the group has no other members, as with a group per user (umask 002). Settings and `.env` may be
-links, as dotfile managers create them, to files that only their owner can write; rules, keys and records may not.
+Refused are files that others can write, keys that others can read, links in place of the audit log and the library,
+and pipes and devices in place of records. Group access is accepted if the group has no other members, as with a group
+per user (umask 002). Settings, `.env` and what is not signed may be links, as dotfile managers create them, to files
+that only their owner can write; rules, keys, audit log and library may not.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ def _faults(paths: Paths) -> Iterator[Fault]:
     )  # fmt: skip
     for folder in dict.fromkeys(folders):
         yield from _open(folder, what="folder", linked=folder not in (paths.audit_key_folder, paths.desk))
-    yield from _open(paths.config_file, what="settings file", linked=True)
-    yield from _open(paths.env_file, what="file with keys", linked=True, private=True)
-    yield from _open(paths.preferences, what="preferences", linked=True)
+    yield from _open(paths.config_file, what="settings file", linked=True, any_kind=True)
+    yield from _open(paths.env_file, what="file with keys", linked=True, private=True, any_kind=True)
+    yield from _open(paths.preferences, what="preferences", linked=True, any_kind=True)
     yield from _open(paths.policy, what="policy")
     yield from _open(paths.audit_key_folder / "key", what="key of the audit log", private=True)
     yield from _open(paths.audit_key_folder / "head", what="head of the audit log")
@@ -66,11 +67,20 @@ def _faults(paths: Paths) -> Iterator[Fault]:
         yield from _open(paths.cluster / key, what="key of the cluster", linked=True, private=True)
     yield from _open(paths.audit, what="audit log")
     yield from _open(paths.audit.with_suffix(".head"), what="head of the audit log")
-    yield from _open(paths.registry, what="library")
-    yield from _open(paths.registry.with_name(paths.registry.name + ".journal"), what="library's journal")
+    for record, what, linked in (
+        (paths.registry, "library", False), (paths.memory, "memory", True), (paths.labels, "list of titles", True),
+        (paths.servers, "list of servers", True), (paths.background, "list of background tasks", True),
+    ):  # fmt: skip
+        yield from _open(record, what=what, linked=linked)
+        yield from _open(
+            record.with_name(record.name + ".journal"), what=f"journal of the {what}", linked=linked
+        )
 
 
-def _open(path: Path, *, what: str, linked: bool = False, private: bool = False) -> Iterator[Fault]:
+def _open(
+    path: Path, *, what: str, linked: bool = False, private: bool = False, any_kind: bool = False
+) -> Iterator[Fault]:
+    """Check one file; with `any_kind` it may be a pipe, as password managers provide `.env`, or a device."""
     try:
         link_status = path.lstat()
         status = path.stat()
@@ -83,6 +93,13 @@ def _open(path: Path, *, what: str, linked: bool = False, private: bool = False)
             what=f"The {what} {path} is a link to another place",
             command=f'cp --remove-destination "$(readlink -f {quoted_path})" {quoted_path}',
             link=True,
+        )
+        return
+    if not (any_kind or stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        yield Fault(
+            path=str(path),
+            what=f"The {what} {path} is not a plain file",
+            command=f"rm {quoted_path}",
         )
         return
     if status.st_uid not in (os.geteuid(), 0):

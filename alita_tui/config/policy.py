@@ -45,7 +45,7 @@ def load_policy(path: Path) -> Policy:
         return Policy()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {one_line(str(error))}.", hint=_HINT) from error
     if any("secrets" in rule for rule in _tables(raw)):
         raise ConfigError(f"{path}: no rule can cover secrets.", hint="Approve such builds yourself.")

@@ -89,7 +89,7 @@ def palette_of(folders: Sequence[Path | None], theme: str, *, dark: bool) -> dic
             return {
                 key: _rgb(palette[key]) for key in ("background", "surface", "foreground", "muted", "line")
             }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue  # a wrong theme is reported later
     return {}
 

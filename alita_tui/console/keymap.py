@@ -29,7 +29,7 @@ def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
         return {}, []
     try:
         table = tomllib.loads(path.read_text("utf-8")).get("keys", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return {}, [f"{path.name}: {error}"]
     if not isinstance(table, dict):
         return {}, [f"{path.name}: keys: has to be a table"]

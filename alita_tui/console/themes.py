@@ -116,7 +116,7 @@ def read_theme(path: Path) -> Theme:
 
     try:
         raw = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise bad("", None, str(error)) from error
     palette, tokens = raw.get("palette"), raw.get("alita", {})
     if not isinstance(palette, dict) or not isinstance(tokens, dict):

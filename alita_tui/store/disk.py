@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -30,8 +31,11 @@ def signature(path: Path) -> Signature:
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """Return all bytes of a file, or None if it does not exist. Raises StoreError."""
+    """Return all bytes of a file, or None if it does not exist. Raises StoreError, also for a pipe or a device."""
     try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a pipe would wait for its other end
+            raise StoreError(f"{path} is not a plain file.", hint="Remove it, or put a backup in its place.")
         return path.read_bytes()
     except FileNotFoundError:
         return None

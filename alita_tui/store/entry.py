@@ -140,7 +140,7 @@ def read_entry(line: bytes) -> AuditEntry | None:
     """Return a line as an entry, or None."""
     try:
         return _DECODER.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -155,6 +155,6 @@ def unfinished(line: bytes, sequence: int) -> bool:
         return False
     except msgspec.DecodeError as error:
         return "truncated" in str(error)
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RecursionError):
         return False
     return False

@@ -97,7 +97,7 @@ class TaskInbox:
     def _verified(self, session_id: str, raw: bytes) -> QueueCommand | None:
         try:
             note = msgspec.json.decode(raw, type=ready(TaskNote))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         signed = self._sealing.vouched(_KIND, note.text, note.signature)
         return note.command if signed and note.session_id == session_id else None

@@ -145,7 +145,7 @@ class VerdictInbox:
         try:
             note = msgspec.json.decode(raw, type=ready(VerdictNote))
             command = note.decided
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         if command.approval_id != approval_id:
             return None

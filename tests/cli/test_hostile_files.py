@@ -1,0 +1,123 @@
+"""Files of a home that another program made so that reading them fails: each is named, and nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from alita_tui.cli.main import cli
+from alita_tui.spine.errors import AlitaError
+
+DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+"""JSON in which every reader that calls itself for each level runs out of levels."""
+DEEP_TOML = b"a = " + b"[" * 5_000 + b"]" * 5_000
+
+
+def said(home: Path, *words: str) -> str:
+    """All that a command prints. Raises whatever would be a traceback."""
+    done = CliRunner().invoke(cli, ["--home", str(home), *words])
+    if isinstance(done.exception, AlitaError):
+        return f"{done.output}{done.exception.message} {done.exception.hint}"
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.output
+
+
+def put(file: Path, raw: bytes) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.write_bytes(raw)
+    file.chmod(0o600)
+
+
+@pytest.mark.parametrize("command", [("tools", "list"), ("audit", "verify")])
+def test_an_audit_log_of_a_hundred_thousand_levels_is_damage(
+    tmp_path: Path, command: tuple[str, str]
+) -> None:
+    put(tmp_path / "data" / "audit.jsonl", DEEP + b"\n")
+    told = said(tmp_path, *command)
+    assert "line 1" in told and "cannot be read" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("policy.toml", ("policy", "list")),
+        ("roles/reader.toml", ("roles", "check")),
+        ("keymap.toml", ("keys",)),
+    ],
+)
+def test_settings_of_thousands_of_levels_are_named(
+    tmp_path: Path, name: str, command: tuple[str, ...]
+) -> None:
+    put(tmp_path / name, DEEP_TOML)
+    assert Path(name).stem in said(tmp_path, *command)
+
+
+@pytest.mark.parametrize("note", ["desk", "left-tasks"])
+def test_a_note_of_a_hundred_thousand_levels_decides_nothing(tmp_path: Path, note: str) -> None:
+    from alita_tui.app.context import AppContext
+
+    app = AppContext.open(tmp_path)
+    if note == "desk":
+        put(app.inbox._path("b1"), b'{"command":' + DEEP + b',"by":"me","at":"2026-11-28T20:00:00+00:00"}')
+        assert app.inbox.verdict("b1") is None
+    else:
+        from alita_tui.store.task_inbox import TaskInbox, _prefix
+
+        inbox = TaskInbox(app.paths.left_tasks, app.audit)
+
+        put(
+            app.paths.left_tasks / f"{_prefix('s')}1.json",
+            b'{"session_id":"s","command":' + DEEP + b',"at":""}',
+        )
+        assert inbox.waiting("s") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("registry.json", ("tools", "list")),
+        ("audit.jsonl", ("tools", "list")),
+        ("memory.json", ("memory", "list")),
+        ("labels.json", ("sessions", "list")),
+        ("servers.json", ("mcp", "list")),
+        ("background.json", ("tasks", "list")),
+    ],
+)
+@pytest.mark.timeout(60)
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(
+    tmp_path: Path, name: str, command: tuple[str, ...]
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    os.mkfifo(data / name, 0o600)
+    told = said(tmp_path, *command)
+    assert name in told and "not a plain file" in told
+
+
+@pytest.mark.parametrize("name", ["memory.json", "memory.json.journal", "servers.json", "background.json"])
+def test_what_others_can_write_is_refused_whichever_record_it_is(tmp_path: Path, name: str) -> None:
+    put(tmp_path / "data" / name, b"")
+    (tmp_path / "data" / name).chmod(0o666)
+    told = said(tmp_path, "tools", "list")
+    assert name in told and "Other users can write" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("memory.json", ("memory", "list")),
+        ("labels.json", ("sessions", "list")),
+        ("servers.json", ("mcp", "list")),
+        ("background.json", ("tasks", "list")),
+    ],
+)
+def test_each_list_says_that_its_file_was_damaged_as_doctor_does(
+    tmp_path: Path, name: str, command: tuple[str, ...]
+) -> None:
+    put(tmp_path / "data" / name, b'{"_default": {' + b"x" * 50)
+    assert f"{name} was damaged" in said(tmp_path, *command)
+    assert f"{name} was damaged" in said(tmp_path, *command), "still, until the original is removed"

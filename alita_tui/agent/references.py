@@ -29,6 +29,7 @@ from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError, StoreError, UsageError
 from alita_tui.spine.history import of_kind
+from alita_tui.spine.levels import shallow_json
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.sandbox import InputFile, input_path
 
@@ -257,8 +258,8 @@ class References:
         raw = self._bytes(file)
         if file.media_type == "application/json":
             try:
-                return msgspec.json.decode(raw)
-            except msgspec.DecodeError as error:
+                return shallow_json(raw)
+            except ValueError as error:
                 raise RegistryError(f"{file.name} is no valid JSON: {error}.") from error
         if not is_text(file.media_type):
             raise RegistryError(

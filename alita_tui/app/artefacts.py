@@ -17,6 +17,7 @@ from alita_tui.artefacts.media import HEAD_BYTES, is_text, media_type
 from alita_tui.artefacts.slices import Part, part_of_file, part_of_value
 from alita_tui.events import Artefact, ArtefactOrigin
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.levels import shallow_json
 
 if TYPE_CHECKING:
     from alita_tui.store.artefacts import SessionArtefacts
@@ -111,8 +112,8 @@ def look_at(file: FileOfSession, part: Part) -> str:
     if not part.pointer:
         return part_of_file(path, artefact.media_type, part)
     try:
-        value = msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as error:
+        value = shallow_json(path.read_bytes())
+    except ValueError as error:
         raise UsageError(f"{artefact.name} is not valid JSON: {error}.") from error
     return part_of_value(value, part)
 

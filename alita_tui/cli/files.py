@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import typer
 
 from alita_tui.cli.output import json_document
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.levels import shallow_json
 from alita_tui.spine.text import reveal
 
 
@@ -42,8 +42,8 @@ def read_text(file: Path) -> str:
 def read_arguments(text: str) -> dict[str, Any]:
     """Return the value of `--input`; `-` reads standard input. Raises UsageError."""
     try:
-        arguments = msgspec.json.decode(sys.stdin.read() if text == "-" else text)
-    except msgspec.DecodeError as error:
+        arguments = shallow_json(sys.stdin.read() if text == "-" else text)
+    except ValueError as error:
         raise UsageError(f"--input is not valid JSON: {error}.") from error
     if not isinstance(arguments, dict):
         raise UsageError("--input has to be a JSON object.")

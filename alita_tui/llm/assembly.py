@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.events import Json, ModelErrorKind, ToolRequest, Usage
 from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.thoughts import Splitter, raw_call, tidied
+from alita_tui.spine.levels import shallow_json
 from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
 
 _MOST = 1_000_000_000
@@ -199,11 +200,12 @@ class ReplyDraft:
 def parse(call_id: str, name: str, arguments: str) -> ToolRequest:
     """Return a tool call from its JSON text; arguments that are not an object become a problem."""
     try:
-        value = msgspec.json.decode(arguments.strip() or "{}")
-        problem = "" if isinstance(value, dict) else "they are no JSON object"
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        value, problem = {}, f"they are not JSON: {error}"
-    return ToolRequest(call_id=call_id, name=name, arguments={} if problem else value, problem=problem)
+        value = shallow_json(arguments.strip() or "{}")
+    except ValueError as error:  # msgspec's errors are, too
+        return ToolRequest(call_id=call_id, name=name, arguments={}, problem=f"they are not JSON: {error}")
+    if not isinstance(value, dict):
+        return ToolRequest(call_id=call_id, name=name, arguments={}, problem="they are no JSON object")
+    return ToolRequest(call_id=call_id, name=name, arguments=value)
 
 
 def mend(text: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from alita_tui.spine.levels import shallow_json
+
 _PLAIN = frozenset({
     "type", "description", "enum", "properties", "required", "items", "anyOf", "default", "minimum", "maximum",
     "minItems", "maxItems",
@@ -76,14 +78,14 @@ def _googled(schema: dict[str, Any]) -> dict[str, Any]:
 def unfolded(arguments: str, schema: Any) -> str:
     """Return arguments as JSON text; a text that contains an object is parsed if the schema asks for an object."""
     try:
-        parsed = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+        parsed = shallow_json(arguments)
+    except ValueError:
         return arguments
     if not isinstance(parsed, dict) or not isinstance(schema, dict):
         return arguments
     for name, part in (schema.get("properties") or {}).items():
         if part.get("type") == "object" and isinstance(value := parsed.get(name), str):
-            with suppress(msgspec.DecodeError):
-                read = msgspec.json.decode(value)
+            with suppress(ValueError):
+                read = shallow_json(value)
                 parsed[name] = read if isinstance(read, dict) else value
     return msgspec.json.encode(parsed).decode()

@@ -16,6 +16,7 @@ import msgspec
 from alita_tui.events import ToolRequest, Usage, digest_of
 from alita_tui.llm.factory import OpenedModel
 from alita_tui.spine.errors import ModelError
+from alita_tui.spine.levels import DEEPEST, levels, too_deep
 from alita_tui.spine.ports.models import Ability, Delta, Message, ModelRequest, Reply
 
 NO_ACTION = "no_action"
@@ -206,6 +207,8 @@ def _call(name: str, body: str, id_source: str) -> ToolRequest:
     try:
         value = json.loads(body, strict=False)  # raw line breaks in texts are common, and clear
         problem = "" if isinstance(value, dict) else "they are no JSON object"
+        if levels(value) > DEEPEST:
+            problem = f"they are not JSON: {too_deep()}"
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         value, problem = {}, "they hold half a character (a surrogate without its other half)"

@@ -121,3 +121,9 @@ def test_each_list_says_that_its_file_was_damaged_as_doctor_does(
     put(tmp_path / "data" / name, b'{"_default": {' + b"x" * 50)
     assert f"{name} was damaged" in said(tmp_path, *command)
     assert f"{name} was damaged" in said(tmp_path, *command), "still, until the original is removed"
+
+
+@pytest.mark.parametrize("levels", [900, 50_000])
+def test_arguments_of_many_levels_are_refused_in_a_sentence(tmp_path: Path, levels: int) -> None:
+    told = said(tmp_path, "tools", "run", "calculator", "--input", '{"a":' * levels + "1" + "}" * levels)
+    assert "--input is not valid JSON" in told and "nested" in told

@@ -15,6 +15,7 @@ from alita_tui.app.servers.outside_session import look_at, trial
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServerTool, WholeTool
 from alita_tui.events import ToolDraft, build_digest
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.levels import shallow_json
 from alita_tui.spine.servers import ServerSpec, pinned
 from alita_tui.spine.text import clip, counted, one_line, reveal
 from alita_tui.view.risk import Risk, names_to_accept
@@ -133,8 +134,8 @@ async def tried(app: AppContext, shown: WholeTool, arguments: str) -> str:
     Raise UsageError if the arguments are not a JSON object, or if the tool has changed since; AlitaError.
     """
     try:
-        values = msgspec.json.decode(arguments)
-    except msgspec.DecodeError as error:
+        values = shallow_json(arguments)
+    except ValueError as error:
         raise UsageError(f"The arguments are not JSON: {error}.") from error
     if not isinstance(values, dict):
         raise UsageError('The arguments are not a JSON object, such as {"text": "x"}.')

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Capabilities, ToolDraft, Value
+from alita_tui.spine.levels import levels
 from alita_tui.spine.names import taken
 from alita_tui.spine.servers import Pinned, ServerSpec, parts_of
 from alita_tui.spine.text import one_line, reveal
@@ -137,7 +138,7 @@ def _unusable(tool: Any) -> str:
     execution = tool.get("execution")
     if isinstance(execution, dict) and execution.get("taskSupport") == "required":
         return "it runs only as a task of its own, which cannot be called"
-    if _depth(tool) > _DEEPEST:
+    if levels(tool) > _DEEPEST:
         return f"its descriptor is nested more than {_DEEPEST} levels deep"
     return _invalid_header(schema)
 
@@ -186,15 +187,3 @@ def _capabilities(spec: ServerSpec) -> Capabilities:
         secrets=tuple(f"{name}@{host}" for name in sorted(set(spec.headers.values()))),
         model_calls=spec.model_calls,
     )
-
-
-def _depth(value: Any) -> int:
-    deepest, pending = 0, [(value, 1)]
-    while pending:
-        node, level = pending.pop()
-        deepest = max(deepest, level)
-        if isinstance(node, dict):
-            pending += [(inner, level + 1) for inner in node.values()]
-        elif isinstance(node, list):
-            pending += [(inner, level + 1) for inner in node]
-    return deepest

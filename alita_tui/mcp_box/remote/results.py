@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, LeftFile, RunReport
+from alita_tui.spine.levels import DEEPEST, levels, too_deep
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.spine.text import one_line
 
@@ -45,6 +46,10 @@ def report_of(
         result = raw["structuredContent"]
     else:
         result = texts[0] if len(blocks) == 1 and texts else blocks
+    if levels(result) > DEEPEST:
+        return msgspec.structs.replace(
+            report, status="bad_result", error=f"Its result is refused: {too_deep()}."
+        )
     if len(msgspec.json.encode(result)) > limits.result_bytes:
         problem = f"The result is larger than {limits.result_bytes >> 10} kB."
         return msgspec.structs.replace(report, status="limit", error=problem, limits_hit=("result",))

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import tarfile
+import unicodedata
 import zipfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -101,9 +102,17 @@ def _bounded(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
     spellings: dict[str, str] = {}
     room = _LARGEST_TOTAL
     for name, data in files:
-        if (earlier := spellings.setdefault(name.casefold(), name)) != name or len(spellings) > _MOST_FILES:
-            reason = f"{one_line(name, 80)} and {one_line(earlier, 80)} differ in case alone"
-            raise SkillRefused(reason if earlier != name else f"it has more than {_MOST_FILES} files")
+        spelling = unicodedata.normalize("NFKC", name).casefold()
+        if (earlier := spellings.get(spelling)) is not None:
+            label = one_line(name, 80)
+            raise SkillRefused(
+                f"it holds {label} twice"
+                if earlier == name
+                else f"{label} and {one_line(earlier, 80)} look the same or differ in case alone"
+            )
+        spellings[spelling] = name
+        if len(spellings) > _MOST_FILES:
+            raise SkillRefused(f"it has more than {_MOST_FILES} files")
         room -= len(data)
         if len(data) > _LARGEST_FILE or room < 0:
             raise SkillRefused(f"{one_line(name, 80)} is too large")

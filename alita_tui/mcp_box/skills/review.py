@@ -11,6 +11,10 @@ from alita_tui.view.risk import Risk
 
 _PIECE, _OVERLAP = 10_000, 500
 """Characters that are examined at once, and how many of them the next piece repeats."""
+_PROGRAMS = (
+    ".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd"
+)  # fmt: skip
+"""How the names of scripts end."""
 _MOST = 40
 """Most risks listed per name; further ones are only counted."""
 
@@ -25,6 +29,7 @@ def skill_risks(
     texts = dict(_texts(skill))
     pieces = [piece for path, text in texts.items() for piece in _pieces(path, text)]
     risks = [*addressing_risks(pieces, addressed), *hidden_text_risks(texts.items())]
+    risks += hidden_text_risks(("the path of a file", path) for path in skill.files)
     name = skill.text.name
     risks += [
         Risk("like-another", f"its name can be taken for that of the skill {one_line(skill_name, 80)}")
@@ -45,10 +50,19 @@ def skill_risks(
         risks.append(
             Risk("asks-for-tools", f"it would allow itself {listing}; nothing here heeds that", serious=False)
         )
-    if skill.scripts:
-        note = f"it carries {counted(len(skill.scripts), 'script')}; approving the skill runs none of them"
+    if programs := _programs(skill):
+        note = f"it carries {counted(len(programs), 'script')}; approving the skill runs none of them"
         risks.append(Risk("scripts", note, serious=False))
     return tuple(_shortened(dict.fromkeys(risks)))
+
+
+def _programs(skill: Skill) -> list[str]:
+    """Return the paths of all scripts, wherever they are: the format has a folder for them, which nothing enforces."""
+    return [
+        path
+        for path, data in skill.files.items()
+        if path in skill.scripts or data.startswith(b"#!") or path.lower().endswith(_PROGRAMS)
+    ]
 
 
 def _texts(skill: Skill) -> Iterator[tuple[str, str]]:

@@ -70,7 +70,9 @@ def _events(text: str, session_id: str) -> Iterator[Envelope]:
 def _read(line: str, session_id: str, seq: int) -> Envelope:
     envelope = decode(line, session_id=session_id, seq=seq)
     if isinstance(envelope.event, UnknownEvent):
-        with suppress(ValueError):  # half a surrogate pair, which only the lenient parser accepts
+        with suppress(
+            ValueError, RecursionError
+        ):  # half a surrogate pair, which only the lenient parser accepts
             return from_builtins(json.loads(line), session_id=session_id, seq=seq)
     return envelope
 
@@ -78,5 +80,5 @@ def _read(line: str, session_id: str, seq: int) -> Envelope:
 def _is_head(line: str) -> bool:
     try:
         return _HEAD in msgspec.json.decode(line)
-    except (msgspec.DecodeError, TypeError):
+    except (msgspec.DecodeError, TypeError, RecursionError):
         return False

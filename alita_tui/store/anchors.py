@@ -41,7 +41,7 @@ def put(target: str, head: Head) -> None:
 
 def take(target: str) -> tuple[bytes, ...]:
     """Return the heads in a file or in a command's output, one per line. Raises StoreError, UsageError."""
-    raw = _run(target, b"") if target.startswith("|") else disk.read_bytes(Path(target))
+    raw = _run(target, b"") if target.startswith("|") else disk.read_bytes(Path(target), any_kind=True)
     if raw is None:
         raise StoreError(
             f"There is no anchor {target}.", hint=f"Write one first: alita audit anchor {target}"

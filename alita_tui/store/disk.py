@@ -30,11 +30,16 @@ def signature(path: Path) -> Signature:
     return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """Return all bytes of a file, or None if it does not exist. Raises StoreError, also for a pipe or a device."""
+def read_bytes(path: Path, *, any_kind: bool = False) -> bytes | None:
+    """Return all bytes of a file, or None if it does not exist.
+
+    Raises StoreError, also for a pipe or a device unless `any_kind` is set: a record is never one.
+    """
     try:
         mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a pipe would wait for its other end
+        if not (
+            any_kind or stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+        ):  # opening a pipe would wait for its other end
             raise StoreError(f"{path} is not a plain file.", hint="Remove it, or put a backup in its place.")
         return path.read_bytes()
     except FileNotFoundError:

@@ -127,3 +127,25 @@ def test_each_list_says_that_its_file_was_damaged_as_doctor_does(
 def test_arguments_of_many_levels_are_refused_in_a_sentence(tmp_path: Path, levels: int) -> None:
     told = said(tmp_path, "tools", "run", "calculator", "--input", '{"a":' * levels + "1" + "}" * levels)
     assert "--input is not valid JSON" in told and "nested" in told
+
+
+@pytest.mark.parametrize("place", ["the first line", "the last line"])
+def test_a_line_of_a_hundred_thousand_levels_in_a_session_from_elsewhere_is_a_record_that_cannot_be_read(
+    tmp_path: Path, place: str
+) -> None:
+    made = tmp_path / "made.jsonl"
+    said(tmp_path / "one", "demo", "anything")
+    said(tmp_path / "one", "sessions", "export", "--format", "jsonl", "--out", str(made))
+    whole = made.read_bytes()
+    deep = b'{"seq":1,"session_id":"s","at":"2026-01-01T00:00:00Z","event":{"a":' + DEEP + b"}}\n"
+    made.write_bytes(deep + whole if place == "the first line" else whole + deep)
+    assert "could not be read" in said(tmp_path / "two", "sessions", "import", str(made))
+
+
+def test_an_anchor_may_come_through_a_pipe(tmp_path: Path) -> None:
+    out, into = os.pipe()
+    os.write(into, b"not a head\n")
+    os.close(into)
+    told = said(tmp_path, "audit", "verify", "--anchor", f"/dev/fd/{out}")  # as the shell's `<(…)` is named
+    os.close(out)
+    assert "not a plain file" not in told and "anchor" in told

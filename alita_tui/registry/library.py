@@ -130,6 +130,8 @@ class ToolLibrary:
         if record is None:
             label = one_line(name, 60) + (f" v{version}" if version is not None else "")
             near = did_you_mean(name, self._state.records, "`alita tools list` shows the library.")
+            if name in self._state.records:
+                near = f"It has versions, none of which runs: alita tools history {name}"
             raise RegistryError(f"There is no tool {label} to run.", hint=near)
         name = record.draft.name
         if record.state not in RUNNABLE:

@@ -43,6 +43,19 @@ def test_odd_lines_are_answered_or_passed_over(wire: Wire) -> None:
     assert wire.peak_mb < 400
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [b'{"a":"\\ud800","b":1}', b'{"a":' * 150 + b"1" + b"}" * 150, b'{"a":' * 900 + b"1" + b"}" * 900],
+)
+def test_a_request_that_is_json_gets_an_answer_even_if_it_cannot_be_read(
+    wire: Wire, arguments: bytes
+) -> None:
+    params = b'{"name":"add_numbers","arguments":' + arguments + b"}"
+    wire.raw(b'{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":' + params + b"}\n")
+    assert "cannot be read" in wire.answer("mine", 30)["error"]["message"]
+    assert wire.ask("ping")["result"] == {}
+
+
 def test_a_line_of_100_mb_fills_nothing(wire: Wire) -> None:
     assert wire.ask("ping")["result"] == {}
     before = wire.peak_mb

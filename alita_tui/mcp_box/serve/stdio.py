@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import select
 import threading
@@ -10,8 +11,10 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from mcp.server.stdio import stdio_server
+from mcp.types import PARSE_ERROR
 
 from alita_tui.mcp_box.serve.server import ToolServer
+from alita_tui.spine.levels import DEEPEST, shallow_json
 
 LONGEST_LINE = 16 << 20
 _CHUNK = 1 << 16
@@ -78,15 +81,17 @@ class PromptLines:
         self._descriptor = descriptor
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
+        self._whole = asyncio.Lock()
 
     async def write(self, text: str) -> None:
         """Write all of a text. Raises OSError."""
         data = text.encode()
-        # A writable pipe takes this many bytes without blocking (pipe(7)).
-        if len(data) <= select.PIPE_BUF and self._poll.poll(0):
-            data = data[os.write(self._descriptor, data) :]
-        if data:
-            await asyncio.to_thread(self._write_all, data)
+        async with self._whole:
+            # A writable pipe takes this many bytes without blocking (pipe(7)).
+            if len(data) <= select.PIPE_BUF and self._poll.poll(0):
+                data = data[os.write(self._descriptor, data) :]
+            if data:
+                await asyncio.to_thread(self._write_all, data)
 
     def _write_all(self, data: bytes) -> None:
         remaining = memoryview(data)
@@ -95,6 +100,44 @@ class PromptLines:
 
     async def flush(self) -> None:
         """Do nothing: writes are not buffered."""
+
+
+class _Readable:
+    """The lines that the SDK can read; a request among the others gets an error, as its client waits for an answer."""
+
+    def __init__(self, lines: CappedLines, answers: PromptLines) -> None:
+        self._lines = lines
+        self._answers = answers
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._lines:
+            if refusal := refused(line):
+                await self._answers.write(f"{refusal}\n")
+            else:
+                yield line
+
+
+def refused(line: str) -> str:
+    """Return the answer to a request that the SDK would pass over in silence; empty for any other line.
+
+    These are requests with half a surrogate pair, which is JSON and no text, and those with too many levels.
+    """
+    if "\\u" not in line and line.count("[") + line.count("{") <= DEEPEST:
+        return ""
+    try:
+        shallow_json(line)
+        return ""
+    except ValueError as error:
+        problem = str(error)
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    number = message.get("id") if isinstance(message, dict) and "method" in message else None
+    if not isinstance(number, int | str) or not str(number).isprintable():
+        return ""
+    fault = {"code": PARSE_ERROR, "message": f"The request cannot be read: {problem}."}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "error": fault})
 
 
 def _take_over(descriptor: int, target: str | int, flags: int) -> int:
@@ -108,7 +151,8 @@ def _take_over(descriptor: int, target: str | int, flags: int) -> int:
 
 async def serve_stdio(tools: ToolServer) -> None:
     """Serve the client at the other end until it closes stdin."""
-    lines: Any = CappedLines(_take_over(0, os.devnull, os.O_RDONLY))
+    lines = CappedLines(_take_over(0, os.devnull, os.O_RDONLY))
     answers: Any = PromptLines(_take_over(1, 2, os.O_WRONLY))
-    async with stdio_server(stdin=lines, stdout=answers) as (read, write):
+    readable: Any = _Readable(lines, answers)
+    async with stdio_server(stdin=readable, stdout=answers) as (read, write):
         await tools.server.run(read, write, tools.server.create_initialization_options())

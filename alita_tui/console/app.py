@@ -6,11 +6,11 @@ It holds no domain logic: no sink means that a recording plays, and then nothing
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.binding import BindingType
@@ -19,12 +19,11 @@ from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.commanding import LOOKS, Commanding
-from alita_tui.console.drafts import Drafts
+from alita_tui.console.drafts import COMPOSER, Drafts
 from alita_tui.console.early_keys import KeepsEarlyKeys
 from alita_tui.console.failing import KeepsFailure
 from alita_tui.console.keymap import read_keymap
-from alita_tui.console.memory.opening import MemoryOpener
+from alita_tui.console.opening import DialogOpener
 from alita_tui.console.ports import Catalog, ConsoleOptions, HeldSource, Switch, Upkeep
 from alita_tui.console.replay.navigation import bar_of
 from alita_tui.console.review.opening import ReviewOpener
@@ -33,37 +32,23 @@ from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.session.words import parting
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
-from alita_tui.console.statistics.opening import StatisticsOpener
-from alita_tui.console.tasks.opening import TasksOpener
-from alita_tui.events import MoveKind
-from alita_tui.spine.commands import EnableModel, RefreshLibrary, SwitchBlock
+from alita_tui.console.widgets.dialog import Dialog
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import CommandSink, EventSource
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
-    from alita_tui.console.context.screen import ContextScreen
-    from alita_tui.console.library.tool import ToolScreen
     from alita_tui.console.replay.bar import ReplayBar
     from alita_tui.console.replay.player import Player, Tape
-    from alita_tui.console.sandbox.screen import SandboxScreen
-    from alita_tui.console.servers.screen import ServersScreen
-    from alita_tui.console.settings.theme_picker import ThemePicker
-    from alita_tui.console.setup.screen import SetupScreen
-    from alita_tui.console.spend.screen import SpendScreen
-    from alita_tui.console.tasks.screen import TasksScreen
 
 _TWICE_SECONDS = 1.0
+"""Seconds within which a second press of the key quits."""
+_LOOKS = 5.0
+"""Seconds between two reads of what runs in the background."""
 
 
-_OVER = frozenset("tasks spend statistics evaluations context memory servers settings setup sandbox".split())
-"""Actions that open a dialog over the session."""
-
-
-class AlitaApp(
-    KeepsFailure, KeepsEarlyKeys, Commanding, ReviewOpener, MemoryOpener, StatisticsOpener, TasksOpener
-):
+class AlitaApp(KeepsFailure, KeepsEarlyKeys, ReviewOpener, DialogOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"
@@ -89,8 +74,9 @@ class AlitaApp(
         """
         keys, self._key_problems = read_keymap(options.keymap)
         super().__init__(
-            catalog,
-            keys,
+            sink,
+            catalog=catalog,
+            keys=keys,
             clock=options.clock,
             motion=not options.reduced_motion,
             playback=playback,
@@ -98,7 +84,6 @@ class AlitaApp(
         )
         self._source = source
         self._stage = Stage(source, lambda view: self.post_message(Advanced(view)), tape=tape)
-        self._engine = sink
         if drafts is not None:
             self.drafts = drafts
         self._upkeep = upkeep
@@ -107,9 +92,9 @@ class AlitaApp(
         self._early = []
         loaded = themes.load(options.builtin_themes, options.user_themes)
         self._theme_problems = [str(problem) for problem in loaded.problems]
-        self._theme_names = tuple(theme.name for theme in loaded.themes)
-        if options.theme not in ("auto", *self._theme_names):
-            missing = themes.missing(options.theme, self._theme_names)
+        self.theme_names = tuple(theme.name for theme in loaded.themes)
+        if options.theme not in ("auto", *self.theme_names):
+            missing = themes.missing(options.theme, self.theme_names)
             self._theme_problems.append(f"{missing} {key_of('app.theme', self._keys)} shows them all.")
         for theme in loaded.themes:
             self.register_theme(theme)
@@ -119,16 +104,6 @@ class AlitaApp(
             self.keep_still()
         self.main = SessionScreen(keys=self._keys, player=bar_of(playback), motion=not options.reduced_motion)
         self.main.level = options.detail
-
-    @property
-    def _sink(self) -> CommandSink | None:
-        """Where commands go; None while a recording plays or the past is on screen."""
-        return None if self.in_the_past else self._engine
-
-    @property
-    def replaying(self) -> bool:
-        """Whether nothing can be sent because the past is on screen."""
-        return self._sink is None
 
     def get_default_screen(self) -> SessionScreen:
         """Return the session screen, which is the bottom of the stack."""
@@ -150,7 +125,7 @@ class AlitaApp(
             self.call_after_refresh(self.main.restore, self._options.written)
         for problems in (self._theme_problems, self._key_problems):
             if problems:
-                self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
+                self.notify("\n".join(problems), severity="warning", timeout=12)
 
     async def on_unmount(self) -> None:
         """Restore the terminal's title, save the drafts, then restore the signal handlers."""
@@ -174,7 +149,7 @@ class AlitaApp(
             self.main.offer(await self._catalog.suggestions())
             await self._recent()
             self.look_elsewhere()
-            self.set_interval(LOOKS, self.look_elsewhere)
+            self.set_interval(_LOOKS, self.look_elsewhere)
         for module in ("alita_tui.console.sessions.screen", "rich.traceback"):
             await asyncio.to_thread(import_module, module)
         self._read_styles("widgets/dialog.tcss", "sessions/screen.tcss")
@@ -193,15 +168,15 @@ class AlitaApp(
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             message = one_line(f"{event.worker.name} stopped: {error or type(error).__name__}")
-            self.notify(message, severity="error", markup=False, timeout=30)
+            self.notify(message, severity="error", timeout=30)
 
     @on(Advanced)
     def _advanced(self, message: Advanced) -> None:
         self.main.draw(message.view)
         if self._review is not None:
             self._review.advance(message.view)
-        elif self._sheet is not None and not self.in_the_past:
-            self._sheet.advance(message.view)
+        elif isinstance(self.screen, Dialog) and not self.in_the_past:
+            self.screen.advance(message.view)
         self._tell_now(message.view)
         self._call(message.view)
         self.drafts.fresh = not len(message.view.tasks)
@@ -212,202 +187,29 @@ class AlitaApp(
         """Continue from where the player jumped to."""
         self._stage.jump(message.view)
 
-    # --- what a person decides ------------------------------------------------------------
-
-    @on(SessionScreen.Asked)
-    def _asked(self, message: SessionScreen.Asked) -> None:
-        if self._sink is not None:
-            self._sink.send(message.command)
-
-    # --- around the session ---------------------------------------------------------------
-
-    @property
-    def _sheet(self) -> SpendScreen | SandboxScreen | ContextScreen | ServersScreen | TasksScreen | None:
-        """The screen on top that follows the session, if there is one."""
-        if self.screen is self.main:
-            return None
-        from alita_tui.console.context.screen import ContextScreen
-        from alita_tui.console.sandbox.screen import SandboxScreen
-        from alita_tui.console.servers.screen import ServersScreen
-        from alita_tui.console.spend.screen import SpendScreen
-        from alita_tui.console.tasks.screen import TasksScreen
-
-        screen = self.screen
-        sheets = SpendScreen | SandboxScreen | ContextScreen | ServersScreen | TasksScreen
-        return screen if isinstance(screen, sheets) else None
-
-    @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
-    async def action_spend(self) -> None:
-        """Show money, tokens and models."""
-        from alita_tui.console.spend.screen import SpendScreen
-
-        if not isinstance(self.screen, SessionScreen):
-            return
-        view = self.screen.view
-        try:
-            days, prices = await self._catalog.days(), await self._catalog.prices()
-        except AlitaError as error:
-            self.notify(one_line(str(error)), severity="warning", markup=False)
-            days, prices = {}, ""
-        self.push_screen(SpendScreen(view, self._keys, days=days, prices=prices))
-
-    def on_spend_screen_enable_asked(self, message: SpendScreen.EnableAsked) -> None:
-        """Enable a model that is off."""
-        if self._sink is not None:
-            self._sink.send(EnableModel(model=message.model))
-
-    def action_context(self) -> None:
-        """Show what the next call would send."""
-        from alita_tui.console.context.screen import ContextScreen
-
-        if self.screen is self.main and not self.replaying:
-            look = partial(self._catalog.next_call, self.main.view.session_id)
-            self.push_screen(ContextScreen(self.main.view, self._keys, look))
-
-    def on_context_screen_switch_asked(self, message: ContextScreen.SwitchAsked) -> None:
-        """Switch a block of the context for this session."""
-        if self._sink is not None:
-            self._sink.send(SwitchBlock(block=message.block, on=message.on))
-
-    def action_sandbox(self) -> None:
-        """Show containers, pool, environments, limits and the last runs."""
-        from alita_tui.console.sandbox.screen import SandboxScreen
-
-        if self.screen is self.main:
-            self.push_screen(SandboxScreen(self.main.view, self._keys, self._upkeep))
-
-    @work(name="settings", group="screen", exclusive=True, exit_on_error=False)
-    async def action_settings(self) -> None:
-        """List every setting."""
-        from alita_tui.console.settings.screen import SettingsScreen
-
-        if self.screen is not self.main:
-            return
-        try:
-            lines = await self._catalog.settings()
-        except AlitaError as error:
-            self.notify(one_line(str(error)), severity="warning", markup=False)
-            return
-        self.push_screen(SettingsScreen(lines, self._catalog.change_setting))
-
-    @work(name="setup", group="screen", exclusive=True, exit_on_error=False)
-    async def action_setup(self) -> None:
-        """Open the setup wizard over the session."""
-        try:
-            self.push_screen(await self._catalog.wizard())
-        except AlitaError as error:
-            self.notify(one_line(str(error)), severity="warning", markup=False)
-
-    async def on_setup_screen_done(self, message: SetupScreen.Done) -> None:
-        """Apply the wizard's result; the open session continues unchanged."""
-        if message.result.kind == "skipped":
-            return
-        try:
-            if message.result.kind == "demo":
-                await self._catalog.change_setting("model.provider", "demo")
-        except AlitaError as error:
-            self.notify(one_line(str(error)), severity="warning", markup=False)
-            return
-        self.notify("Takes effect in the next session.", markup=False)
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable the keys of dialogs while another screen is open."""
         if action == "spend" and self._replay is not None:
             return True
         if action == "jump" and isinstance(self.focused, Input | TextArea):
             return not self.focused.selected_text  # with a selection the key cuts
-        return action not in _OVER or self.screen is self.main
+        return action not in self.DIALOGS or self.screen is self.main
+
+    @work(name="running", group="running", exclusive=True, exit_on_error=False)
+    async def look_elsewhere(self) -> None:
+        """Show a tab for each session that runs in the background."""
+        with suppress(AlitaError):
+            self.main.elsewhere(await self._catalog.running())
+
+    @work(name="drafts", group="drafts", exclusive=True, exit_on_error=False)
+    async def _open_drafts(self, session_id: str) -> None:
+        self.main.restore((await self.drafts.open(session_id)).get(COMPOSER, ""))
+        if self.drafts.failed:
+            self.notify(f"What you type is not saved: {one_line(self.drafts.failed)}")
 
     def action_new_session(self) -> None:
         """Leave this session and begin another."""
         self.exit(Switch())
-
-    @on(SessionScreen.ToolAsked)
-    def _tool_asked(self, message: SessionScreen.ToolAsked) -> None:
-        self._open_tool(message.name)
-
-    def on_tool_screen_move_asked(self, message: ToolScreen.MoveAsked) -> None:
-        """Change the state of a tool's version."""
-        if not self.replaying:
-            self._open_tool(message.name, message.kind, message.version)
-
-    @work(name="tool", group="tool", exclusive=True, exit_on_error=False)
-    async def _open_tool(
-        self, name: str, kind: MoveKind | Literal["undo", ""] = "", version: int | None = None
-    ) -> None:
-        """Show a tool, after applying `kind` to a version of it."""
-        from alita_tui.console.library.tool import ToolScreen
-
-        try:
-            if kind:
-                if self.replaying:
-                    return
-                lineage = await self._catalog.move(name, kind, version)
-                self.notify(f"{name}: {kind} is done.", markup=False, timeout=3)
-                if self._sink is not None:
-                    self._sink.send(RefreshLibrary())
-            else:
-                lineage = await self._catalog.lineage(name)
-        except AlitaError as error:
-            self.notify(one_line(str(error)), severity="warning", markup=False)
-            return
-        problem = await self._wrong_with(name, lineage.current)
-        if isinstance(self.screen, ToolScreen):
-            self.screen.show(lineage, problem)
-        else:
-            self.push_screen(ToolScreen(lineage, problem=problem, may_move=not self.replaying))
-
-    async def _wrong_with(self, name: str, version: int | None) -> str:
-        """Return why the current version cannot run; empty if it can, or if there is none."""
-        try:
-            if version is not None:
-                await self._catalog.tool(name, version)
-        except AlitaError as error:
-            return str(error)
-        return ""
-
-    # --- what the palette offers ------------------------------------------------------------
-
-    def tool_names(self) -> tuple[str, ...]:
-        """Return the names of the library's tools."""
-        return tuple(card.name for card in self.main.view.library)
-
-    def theme_names(self) -> tuple[str, ...]:
-        """Return the names of the themes that were read."""
-        return self._theme_names
-
-    async def show_tool(self, name: str) -> None:
-        """Open a tool of the library."""
-        self._open_tool(name)
-
-    async def use_theme(self, name: str) -> None:
-        """Switch to a theme and save the choice."""
-        self.theme = name
-        try:
-            await self._catalog.save_theme(name)
-        except AlitaError as error:
-            self.notify(one_line(str(error)), severity="warning", markup=False)
-
-    @on(SessionScreen.CopyAsked)
-    def _copy(self, message: SessionScreen.CopyAsked) -> None:
-        self._to_clipboard(message.text)
-
-    def on_tool_screen_copy_asked(self, message: ToolScreen.CopyAsked) -> None:
-        """Copy text of a tool."""
-        self._to_clipboard(message.text)
-
-    @work(name="theme", group="screen", exclusive=True, exit_on_error=False)
-    async def action_theme(self) -> None:
-        """Choose a theme."""
-        from alita_tui.console.settings.theme_picker import ThemePicker
-
-        chosen = await self.push_screen_wait(ThemePicker(self._theme_names, self.theme))
-        if chosen is not None:
-            await self.use_theme(chosen)
-
-    def on_theme_picker_previewed(self, message: ThemePicker.Previewed) -> None:
-        """Preview the highlighted theme."""
-        self.theme = message.name
 
     def action_ladder(self) -> None:
         """Copy, else interrupt, else clear, else quit on the second press."""
@@ -416,7 +218,7 @@ class AlitaApp(
         if not selected and isinstance(focused, Input | TextArea):
             selected = focused.selected_text
         if selected:
-            self._to_clipboard(selected)
+            self.copy(selected)
             self.screen.clear_selection()
         elif monotonic() - self._pressed < _TWICE_SECONDS:
             self.exit()
@@ -427,4 +229,4 @@ class AlitaApp(
             self._pressed = monotonic()
         elif not self.main.clear():
             self._pressed, way_back = monotonic(), self._options.way_back
-            self.notify(f"Press again to quit. {parting(self.main.view, way_back)}", markup=False, timeout=2)
+            self.notify(f"Press again to quit. {parting(self.main.view, way_back)}", timeout=2)

@@ -6,6 +6,7 @@ What cannot run now stays in the list, and says why.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -28,7 +29,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.queries import pending
 
 if TYPE_CHECKING:
-    from alita_tui.console.commanding import Commanding
+    from alita_tui.console.opening import DialogOpener
 
 _ITSELF = "app.palette"
 
@@ -141,7 +142,7 @@ def found(entries: list[Entry], query: str) -> list[Entry]:
     ]
 
 
-def entries(app: Commanding, beneath: Screen[Any]) -> list[Entry]:
+def entries(app: DialogOpener, beneath: Screen[Any]) -> list[Entry]:
     """Return every command as it stands over a screen, then the themes and the tools."""
     replay = app.replaying
     here = {
@@ -157,22 +158,18 @@ def entries(app: Commanding, beneath: Screen[Any]) -> list[Entry]:
     ]
     listed += [
         Entry(f"theme: {name}", "Use this theme and keep it", state="in use" if name == app.theme else "",
-              run=_calling(app.use_theme, name))
-        for name in app.theme_names()
+              run=partial(app.use_theme, name))
+        for name in app.theme_names
     ]  # fmt: skip
     listed += [
-        Entry(f"tool: {name}", "Show this tool", run=_calling(app.show_tool, name))
-        for name in app.tool_names()
+        Entry(f"tool: {name}", "Show this tool", run=partial(app.open_tool, name))
+        for name in (card.name for card in app.main.view.library)
     ]
     return listed
 
 
-def _calling(call: Callable[[str], object], name: str) -> Callable[[], object]:
-    return lambda: call(name)
-
-
 def _entry(
-    app: Commanding,
+    app: DialogOpener,
     beneath: Screen[Any],
     one: Action,
     at: tuple[Taken, Widget | None] | None,
@@ -211,7 +208,7 @@ def _elsewhere(one: Action, heading: str) -> str:
     return "close this screen first" if one.owner in ("app", "session") else f"in: {heading}"
 
 
-def _states(app: Commanding) -> Mapping[str, tuple[str, str]]:
+def _states(app: DialogOpener) -> Mapping[str, tuple[str, str]]:
     """Return how things stand, and why a command cannot run, by the id of its action."""
     main, view = app.main, app.main.view
     waiting, spend = len(pending(view)), view.spend

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from textual.message import Message
 
@@ -24,12 +25,11 @@ _SHARE = 0.03
 """Seconds of folding before the event loop runs other work; with much less, painting takes most of the time."""
 
 
+@dataclass
 class Advanced(Message):
     """There is a newer view to draw."""
 
-    def __init__(self, view: SessionView) -> None:
-        super().__init__()
-        self.view = view
+    view: SessionView
 
 
 class Stage:

@@ -23,6 +23,7 @@ from textual.widgets._toast import ToastRack
 from alita_tui.console.drafts import Drafts
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.ports import Graphics
+from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.text import one_line
 
@@ -252,9 +253,13 @@ class ThemedApp(App[ReturnType]):
         return self.theme_variables["background"], self.theme_variables["alita-cursor"]
 
     def notify(self, message: str, **options: Any) -> None:
-        """Show a toast, away from a field that is typed into."""
-        super().notify(message, **options)
+        """Show a toast, away from a field that is typed into. Its text is never read as markup."""
+        super().notify(message, **options | {"markup": False})
         self.call_after_refresh(self._make_way)
+
+    def complain(self, error: AlitaError) -> None:
+        """Show an error in a toast."""
+        self.notify(one_line(str(error)), severity="error")
 
     def keep_still(self) -> None:
         """Turn off blinking and animation: the person asks for reduced motion."""
@@ -298,7 +303,7 @@ class ThemedApp(App[ReturnType]):
             if ours
             else "The mouse is the terminal's: it selects as everywhere."
         )
-        self.notify(message, markup=False, timeout=3)
+        self.notify(message, timeout=3)
 
     def get_driver_class(self) -> type[Driver]:
         """Return Textual's driver, or ours for a Linux terminal."""

@@ -14,11 +14,12 @@ from textual.pilot import Pilot
 
 from alita_tui.console.input.arming import TimedInput
 from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.themes import ThemedApp, load
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.commands import PutOff, ResolveApproval
 from alita_tui.view.model import SessionView
 from tests.console.approval_cases import NOW
 
@@ -84,11 +85,12 @@ class Host(ThemedApp[None]):
     def timing(self) -> InputTiming:
         return Paced(self)
 
-    def on_deciding_screen_deferred(self, message: ApprovalScreen.Deferred) -> None:
-        self.deferred.append(message.command.approval_id)
-
-    def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
-        self.decided.append(message.command)
+    def on_command_asked(self, message: CommandAsked) -> None:
+        if isinstance(message.command, PutOff):
+            self.deferred.append(message.command.approval_id)
+        else:
+            assert isinstance(message.command, ResolveApproval)
+            self.decided.append(message.command)
 
     def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
         self.edits.append(message)

@@ -19,6 +19,7 @@ from textual import events
 from textual.widgets import Input
 
 from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.review.verdict_bar import DIGEST, NAME, Button, Choice, VerdictBar
@@ -186,7 +187,7 @@ class Table:
     log: list[tuple[float, str]] = field(default_factory=list)
 
     def posted(self, message: Any) -> None:
-        if isinstance(message, DecidingScreen.Decided):
+        if isinstance(message, CommandAsked) and isinstance(message.command, ResolveApproval):
             self.sent.append(message.command)
         elif isinstance(message, DecidingScreen.EditRequested):
             self.edits.append(message.approval_id)

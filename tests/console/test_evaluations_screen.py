@@ -9,6 +9,7 @@ from textual.widgets import Input, OptionList
 from alita_tui.console.evaluations import drawing
 from alita_tui.console.evaluations.ports import CaseLine, RunLine, RunSheet
 from alita_tui.console.evaluations.screen import EvaluationsScreen
+from alita_tui.console.replay.player import Player
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import UsageError
 from tests.console import evaluations_lab as lab
@@ -38,7 +39,12 @@ async def opened(pilot) -> None:
 async def test_a_run_opens_to_its_cases_and_a_failure_to_a_replay_where_it_went_wrong() -> None:
     asked: list[CaseLine] = []
     app = console(goldens.walkthrough())
-    app._look_at_case = asked.append  # type: ignore[method-assign,assignment]
+
+    async def case_player(case: CaseLine) -> Player:
+        asked.append(case)
+        raise UsageError("it is not opened here")
+
+    app._catalog.case_player = case_player  # type: ignore[method-assign]
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
         await pilot.press("enter")

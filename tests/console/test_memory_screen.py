@@ -145,7 +145,7 @@ async def test_enter_looks_at_the_event_that_it_was_learned_from() -> None:
     def look(session_id: str, seq: int | None) -> None:
         asked.append((session_id, seq))
 
-    app._look = look  # type: ignore[method-assign,assignment]
+    app.replay_session = look  # type: ignore[method-assign,assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
         await pilot.press("enter")

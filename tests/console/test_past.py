@@ -7,8 +7,8 @@ import pytest
 from alita_tui.console.action_table import ACTIONS
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.library.tool import ToolScreen
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.replay.screen import ReplayScreen
-from alita_tui.console.session.screen import SessionScreen
 from alita_tui.spine.commands import Interrupt, SubmitTask
 from tests.console.navigating import on, replaying, running, until
 from tests.console.screens import Catalog, Sink, drawn
@@ -38,7 +38,7 @@ async def back_to_tool(app: AlitaApp, pilot) -> None:
     if app._tape is not None:
         await pilot.press("f3", "enter")
     else:  # a recording begins before there is a tool
-        await app.show_tool("validate_email_addresses")
+        app.open_tool("validate_email_addresses")
     await until(pilot, lambda: on(app, ToolScreen))
 
 
@@ -82,11 +82,11 @@ async def test_what_a_screen_over_the_past_sends_is_let_fall_and_the_present_sti
         await drawn(pilot, len(whole))
         await back_to_tool(app, pilot)
         app.screen.post_message(ToolScreen.MoveAsked("validate_email_addresses", 1, "revoke"))
-        app.screen.post_message(SessionScreen.Asked(Interrupt()))
+        app.screen.post_message(CommandAsked(Interrupt()))
         await pilot.pause()
         assert (sink.commands, watched.moves) == ([], [])
         await back_to_past(app, pilot)
         app.pop_screen()
         await until(pilot, lambda: app.screen is app.main)
-        app.main.post_message(SessionScreen.Asked(SubmitTask(text="now")))
+        app.main.post_message(CommandAsked(SubmitTask(text="now")))
         await until(pilot, lambda: sink.commands == [SubmitTask(text="now")])

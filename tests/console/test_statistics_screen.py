@@ -61,7 +61,7 @@ async def test_tables_periods_and_order_by_one_key_each() -> None:
 async def test_a_row_opens_to_its_events_and_one_of_them_in_a_replay() -> None:
     asked: list[tuple[str, int]] = []
     app = console(goldens.walkthrough())
-    app._look = lambda session_id, seq: asked.append((session_id, seq))  # type: ignore[method-assign,misc,assignment]
+    app.replay_session = lambda session_id, seq: asked.append((session_id, seq))  # type: ignore[method-assign,misc,assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await opened(pilot)
         names = rows(pilot)
@@ -96,7 +96,7 @@ async def test_an_advice_is_acted_on_by_one_key_and_a_table_is_exported() -> Non
         (first, *_) = statistics_lab.month(30).advice
         assert first.tool == "fx_rates"
         shown: list[str] = []
-        pilot.app._open_tool = lambda name, *_: shown.append(name)  # type: ignore[attr-defined]
+        pilot.app.open_tool = lambda name, *_: shown.append(name)  # type: ignore[attr-defined]
         await pilot.press("a")
         await until(pilot, lambda: shown == ["fx_rates"])
         pilot.app.screen.query_one(Rows).highlighted = next(

@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import Input, OptionList
 
 from alita_tui import events as e
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.tasks.screen import TasksScreen, summary
 from alita_tui.console.themes import ThemedApp
@@ -109,7 +110,7 @@ async def test_nothing_of_a_recording_is_changed() -> None:
         def on_mount(self) -> None:
             self.push_screen(TasksScreen(fold_all(told()), {}, may_change=False))
 
-        def on_tasks_screen_asked(self, message: TasksScreen.Asked) -> None:
+        def on_command_asked(self, message: CommandAsked) -> None:
             asked.append(message.command)
 
     async with Alone().run_test(size=(120, 36)) as pilot:

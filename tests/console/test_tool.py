@@ -37,7 +37,7 @@ async def until(pilot: Pilot[Any], done: Callable[[], object]) -> None:
 
 async def opened(app: AlitaApp, pilot: Pilot[Any]) -> ToolScreen:
     await drawn(pilot, streams.walkthrough()[-1].seq)
-    await app.show_tool(streams.DRAFT.name)
+    app.open_tool(streams.DRAFT.name)
     await until(pilot, lambda: isinstance(app.screen, ToolScreen) and app.screen.query(Sheet))
     assert isinstance(app.screen, ToolScreen)
     return app.screen

@@ -16,6 +16,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from alita_tui import events as e
+from alita_tui.console.messages import CopyAsked
 from alita_tui.console.session import trace_layout
 from alita_tui.console.session.card_lines import PAPERS, draw, height
 from alita_tui.console.session.side import Side
@@ -53,7 +54,7 @@ class Bare(ThemedApp[None]):
     def on_mount(self) -> None:
         self.query_one(Trace).focus()
 
-    def on_trace_yanked(self, message: Trace.Yanked) -> None:
+    def on_copy_asked(self, message: CopyAsked) -> None:
         self.yanked.append(message.text)
 
     def on_trace_level_chosen(self, message: Trace.LevelChosen) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from textual.events import Paste
 
 from alita_tui import events as e
+from alita_tui.console.messages import CopyAsked, ToolAsked
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
@@ -41,10 +42,10 @@ class Bare(ThemedApp[None]):
     def on_composer_sent(self, message: Composer.Sent) -> None:
         self.posted.append((message.text, message.next_task))
 
-    def on_library_chosen(self, message: Library.Chosen) -> None:
+    def on_tool_asked(self, message: ToolAsked) -> None:
         self.posted.append(message.name)
 
-    def on_library_yanked(self, message: Library.Yanked) -> None:
+    def on_copy_asked(self, message: CopyAsked) -> None:
         self.posted.append(message.text)
 
     def on_suggestion_chosen(self, message: Suggestion.Chosen) -> None:

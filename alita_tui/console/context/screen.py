@@ -11,16 +11,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.figures import parted
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet, say
 from alita_tui.console.widgets.styled_text import at_words
+from alita_tui.spine.commands import SwitchBlock
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.context import BLOCKS, NextCall, Part
 from alita_tui.spine.text import clip, counted, neutralise, one_line
@@ -41,14 +42,6 @@ class ContextScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("context")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
-
-    class SwitchAsked(Message):
-        """Switch a block on or off for this session."""
-
-        def __init__(self, block: str, on: bool) -> None:
-            super().__init__()
-            self.block = block
-            self.on = on
 
     def __init__(
         self, view: SessionView, keys: Mapping[str, str], look: Callable[[], Awaitable[NextCall]]
@@ -170,7 +163,7 @@ class ContextScreen(Dialog[None]):
         if not part.block:
             self._say(f"{part.name} cannot be switched off: the agent does not work without it.")
             return
-        self.post_message(self.SwitchAsked(part.block, not part.on))
+        self.post_message(CommandAsked(SwitchBlock(block=part.block, on=not part.on)))
 
 
 def _row(part: Part, call: NextCall, width: int) -> Content:

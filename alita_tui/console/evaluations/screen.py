@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on, work
@@ -17,6 +18,7 @@ from textual.widgets.option_list import Option
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.evaluations import drawing
 from alita_tui.console.evaluations.ports import CaseLine, EvaluationsCatalog, RunLine, RunSheet
+from alita_tui.console.messages import CopyAsked
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
@@ -35,19 +37,11 @@ class EvaluationsScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("evaluations")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
-    class ReplayAsked(Message):
+    @dataclass
+    class CaseAsked(Message):
         """Replay a case."""
 
-        def __init__(self, case: CaseLine) -> None:
-            super().__init__()
-            self.case = case
-
-    class CopyAsked(Message):
-        """Copy a command."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        case: CaseLine
 
     def __init__(
         self, catalog: EvaluationsCatalog, keys: Mapping[str, str], clock: Clock, *, may_begin: bool
@@ -231,7 +225,7 @@ class EvaluationsScreen(Dialog[None]):
             self._draw()
             self._load()
         elif (case := self._case) is not None and case.session_id:
-            self.post_message(self.ReplayAsked(case))
+            self.post_message(self.CaseAsked(case))
         else:
             self._say("This case has no session yet.")
 
@@ -262,7 +256,7 @@ class EvaluationsScreen(Dialog[None]):
     def action_copy(self) -> None:
         """Copy the command that replays the case, or shows the build that waits in it."""
         if (case := self._case) is not None and case.command:
-            self.post_message(self.CopyAsked(case.command))
+            self.post_message(CopyAsked(case.command))
             self._say(f"Copied: {case.command}")
         else:
             self._say("There is no command for it.")

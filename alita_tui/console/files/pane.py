@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style
@@ -14,6 +15,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
+from alita_tui.console.messages import CopyAsked
 from alita_tui.console.widgets import markdown
 from alita_tui.console.widgets.styled_text import (
     Line,
@@ -47,30 +49,21 @@ class Pane(ScrollView, can_focus=True):
     pointed = True
     """Whether there is a cursor."""
 
+    @dataclass
     class Said(Message):
         """Show a message in the last line."""
 
-        def __init__(self, text: str, *, bad: bool = False) -> None:
-            super().__init__()
-            self.text = text
-            self.bad = bad
-
-    class Copied(Message):
-        """Copy a text."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
+        bad: bool = False
 
     class Counted(Message):
         """The number of known lines changed."""
 
+    @dataclass
     class FindAsked(Message):
         """Search for a new text (0), or for the last one in a direction."""
 
-        def __init__(self, direction: int = 0) -> None:
-            super().__init__()
-            self.direction = direction
+        direction: int = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -235,7 +228,7 @@ class Pane(ScrollView, can_focus=True):
     def action_yank(self) -> None:
         """Copy."""
         if self.count:
-            self.post_message(self.Copied(self.copied()))
+            self.post_message(CopyAsked(self.copied()))
 
     def action_find(self) -> None:
         """Ask what to search for."""

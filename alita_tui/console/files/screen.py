@@ -13,7 +13,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
-from textual.message import Message
 from textual.style import Style
 from textual.widgets import Input
 
@@ -43,13 +42,6 @@ class FileScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("file")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
     AUTO_FOCUS = ""
-
-    class CopyAsked(Message):
-        """Copy a text."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
 
     def __init__(
         self, file: OpenFile, artefact: Artefact, take: Take, *, graphics: Graphics | None = None
@@ -193,11 +185,6 @@ class FileScreen(Dialog[None]):
         self._show()
 
     # --- copying, saving, opening -------------------------------------------------------------
-
-    @on(Pane.Copied)
-    def _copy(self, message: Pane.Copied) -> None:
-        message.stop()
-        self.post_message(self.CopyAsked(message.text))
 
     @work(name="take", group="take", exclusive=True, exit_on_error=False)
     async def action_take(self, use: Literal["save", "open"]) -> None:

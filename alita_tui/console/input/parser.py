@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import logging
 import re
+from dataclasses import dataclass
 
 from textual import events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -40,12 +41,11 @@ _LARGEST_SIZE = 20_000
 """Largest plausible columns, rows or pixels of a window."""
 
 
+@dataclass
 class Settled(Message):
     """No input followed another for as long as a verdict requires."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
+    number: int
 
 
 def timed_input(event: events.Event) -> TimedInput | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
@@ -11,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 
 from alita_tui.console.actions import action, bindings, shown_keys
+from alita_tui.console.messages import CopyAsked
 from alita_tui.console.review.code import code_rows
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
@@ -33,21 +35,13 @@ class ToolScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("tool")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "tool.tcss"]
 
+    @dataclass
     class MoveAsked(Message):
         """Change the state of a version."""
 
-        def __init__(self, name: str, version: int, kind: MoveKind | Literal["undo"]) -> None:
-            super().__init__()
-            self.name = name
-            self.version = version
-            self.kind = kind
-
-    class CopyAsked(Message):
-        """Copy the code."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        name: str
+        version: int
+        kind: MoveKind | Literal["undo"]
 
     def __init__(
         self, lineage: Lineage, *, version: int | None = None, problem: str = "", may_move: bool = True
@@ -103,7 +97,7 @@ class ToolScreen(Dialog[None]):
 
     def action_yank(self) -> None:
         """Copy the code."""
-        self.post_message(self.CopyAsked(self.record.draft.code))
+        self.post_message(CopyAsked(self.record.draft.code))
 
     def _draw(self) -> None:
         record, lineage = self.record, self._lineage

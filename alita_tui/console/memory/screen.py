@@ -11,18 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.memory.ports import MemoryCatalog, MemoryChange, MemoryView
 from alita_tui.console.memory.rows import details, item_row
+from alita_tui.console.messages import CommandAsked, ReplayAsked
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.spine.commands import Improve
+from alita_tui.spine.commands import ForgetMemory
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.memory import OFFERED, Remembered
 from alita_tui.spine.ports.stream import Clock
@@ -36,29 +36,6 @@ class MemoryScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("memory")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
-
-    class SourceAsked(Message):
-        """Open the session that an item was learned from, at its event."""
-
-        def __init__(self, session_id: str, seq: int) -> None:
-            super().__init__()
-            self.session_id = session_id
-            self.seq = seq
-
-    class Forgot(Message):
-        """Something was forgotten, or that was taken back."""
-
-        def __init__(self, item_id: str, *, back: bool) -> None:
-            super().__init__()
-            self.item_id = item_id
-            self.back = back
-
-    class ToolWanted(Message):
-        """A recipe is to be built as one tool."""
-
-        def __init__(self, order: Improve) -> None:
-            super().__init__()
-            self.order = order
 
     def __init__(
         self, catalog: MemoryCatalog, keys: Mapping[str, str], clock: Clock, *, may_change: bool = True
@@ -211,7 +188,7 @@ class MemoryScreen(Dialog[None]):
             return
         source = kept.sources[-1] if kept.sources else f"{kept.item.source_session}:{kept.item.source_seq}"
         session, _, seq = source.rpartition(":")
-        self.post_message(self.SourceAsked(session, int(seq) if seq.isdigit() else 0))
+        self.post_message(ReplayAsked(session, int(seq) or None if seq.isdigit() else None))
 
     @on(OptionList.OptionSelected)
     def _open_selected(self) -> None:
@@ -293,7 +270,7 @@ class MemoryScreen(Dialog[None]):
         except AlitaError as error:
             self._say(f"{error} {error.hint}", bad=True)
             return
-        self.post_message(self.ToolWanted(order))
+        self.post_message(CommandAsked(order))
         self.dismiss(None)
 
     def action_undo(self) -> None:
@@ -309,7 +286,7 @@ class MemoryScreen(Dialog[None]):
             self._gone.remove(item_id)
         else:
             self._gone.append(item_id)
-        self.post_message(self.Forgot(item_id, back=back))
+        self.post_message(CommandAsked(ForgetMemory(item_id=item_id, back=back)))
 
     @property
     def _changeable(self) -> Remembered | None:

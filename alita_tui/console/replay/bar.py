@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, get_args
 
 from textual import on
@@ -60,34 +61,35 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
     }
     """
 
+    @dataclass
     class Jumped(Message):
         """The player jumped; continue from `view`."""
 
-        def __init__(self, player: Player) -> None:
-            super().__init__()
-            self._player = player
+        player: Player
 
         @property
         def view(self) -> SessionView:
             """The view to continue from, read late so that it matches what the player yields next."""
-            return self._player.view
+            return self.player.view
 
+    @dataclass
     class Marked(Message):
         """Set a bookmark at an event, or remove it if `note` is None."""
 
-        def __init__(self, bar: ReplayBar, seq: int, note: str | None) -> None:
-            super().__init__()
-            self.bar = bar
-            self.seq = seq
-            self.note = note
+        bar: ReplayBar
+        seq: int
+        note: str | None
 
+    @dataclass
     class Wanted(Message):
         """A request that needs more than the player."""
 
-        def __init__(self, bar: ReplayBar) -> None:
-            super().__init__()
-            self.bar = bar
-            self.player = bar.player
+        bar: ReplayBar
+
+        @property
+        def player(self) -> Player:
+            """The player of the bar."""
+            return self.bar.player
 
     class ExplainAsked(Wanted):
         """Explain the event at the cursor."""
@@ -95,12 +97,11 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
     class ForkAsked(Wanted):
         """Fork the session here."""
 
+    @dataclass
     class ExportAsked(Wanted):
         """Export the session to a file."""
 
-        def __init__(self, bar: ReplayBar, form: ExportForm) -> None:
-            super().__init__(bar)
-            self.form = form
+        form: ExportForm
 
     class Left(Wanted):
         """Leave the replay."""

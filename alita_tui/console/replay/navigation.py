@@ -7,23 +7,22 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from textual import work
+from textual import on, work
 
 from alita_tui.console import themes
 from alita_tui.console.actions import key_of
+from alita_tui.console.messages import CommandAsked, CopyAsked, ReplayAsked, SessionAsked
 from alita_tui.console.ports import Catalog, Switch
 from alita_tui.console.replay.player import Player, Tape
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.ports.stream import Clock, CommandSink
 from alita_tui.spine.text import counted, one_line
 
 if TYPE_CHECKING:
     from textual.strip import Strip
 
-    from alita_tui.console.files.screen import FileScreen
     from alita_tui.console.replay.bar import ReplayBar
     from alita_tui.console.replay.screen import ReplayScreen
-    from alita_tui.console.session.recent import RecentSession
     from alita_tui.console.session.screen import SessionScreen
     from alita_tui.console.session.trace import Trace
     from alita_tui.console.sessions.screen import SessionsScreen
@@ -41,15 +40,17 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     def __init__(
         self,
+        sink: CommandSink | None,
+        *,
         catalog: Catalog,
         keys: dict[str, str],
-        *,
         clock: Clock,
         motion: bool,
         playback: Player | None,
         tape: Tape | None,
     ) -> None:
         super().__init__()
+        self._engine = sink
         self._catalog = catalog
         self._keys = keys
         self._clock = clock
@@ -76,6 +77,16 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
         return any(isinstance(screen, ReplayScreen) for screen in self.screen_stack)
 
+    @property
+    def replaying(self) -> bool:
+        """Whether nothing can be sent or changed: a recording plays, or the past is on screen."""
+        return self._engine is None or self.in_the_past
+
+    @on(CommandAsked)
+    def _command_asked(self, message: CommandAsked) -> None:
+        if self._engine is not None and not self.in_the_past:
+            self._engine.send(message.command)
+
     def _tell_now(self, view: SessionView) -> None:
         """Show in an open replay what the live session is doing."""
         if self._replay is not None:
@@ -87,14 +98,16 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             return self._replay.player
         return self._playback or (self._tape.player() if self._tape is not None else None)
 
-    def _to_clipboard(self, text: str) -> None:
-        self.copy_to_clipboard(text)
-        self.run_worker(self._copied(text), name="copying", group="copying", exit_on_error=False)
+    @on(CopyAsked)
+    def _copy_asked(self, message: CopyAsked) -> None:
+        self.copy(message.text)
 
-    async def _copied(self, text: str) -> None:
-        """Hand copied text to a clipboard program too, if there is one, and say which way it went."""
+    @work(name="copying", group="copying", exit_on_error=False)
+    async def copy(self, text: str) -> None:
+        """Copy a text, with a clipboard program too if there is one, and say which way it went."""
         from alita_tui.console.clipboard import hand_over, route
 
+        self.copy_to_clipboard(text)
         program = None if self.is_headless or self.is_web else route(os.environ, shutil.which)
         if program is not None and await hand_over(text, program):
             message = f"Copied {counted(len(text), 'character')} {program.words}."
@@ -102,10 +115,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             message = (
                 f"Sent {counted(len(text), 'character')} to the terminal's clipboard (OSC 52, not confirmed)."
             )
-        self.notify(message, markup=False, timeout=3)
-
-    def _complain(self, error: AlitaError) -> None:
-        self.notify(one_line(str(error)), severity="error", markup=False)
+        self.notify(message, timeout=3)
 
     # --- recent sessions ------------------------------------------------------------------
 
@@ -122,8 +132,8 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
                 key = key_of("app.sessions", self._keys)
                 self.main.remember(Recent(recent, len(lines), key, self._clock()))
 
-    def on_recent_session_opened(self, message: RecentSession.Opened) -> None:
-        """Open a recent session in place of this one."""
+    @on(SessionAsked)
+    def _session_asked(self, message: SessionAsked) -> None:
         self.exit(Switch(message.session_id))
 
     # --- going back -----------------------------------------------------------------------
@@ -172,11 +182,11 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         """Use the level of detail in every trace, and save it."""
         self.main.detail(message.level)
         if not self.main.say_level():
-            self.notify(f"Detail: {message.level}", markup=False, timeout=2)
+            self.notify(f"Detail: {message.level}", timeout=2)
         try:
             await self._catalog.change_setting("console.detail", message.level)
         except AlitaError as error:
-            self._complain(error)
+            self.complain(error)
 
     def on_trace_explain_asked(self, message: Trace.ExplainAsked) -> None:
         """Explain a row."""
@@ -201,12 +211,12 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
                 return
             path = await self._catalog.take_file(session_id, artefact, use)
         except AlitaError as error:
-            self._complain(error)
+            self.complain(error)
             if use == "view" and message.trace.is_attached:
                 message.trace.unfold()
             return
         verb = "Saved as" if use == "save" else "Opened"
-        self.notify(f"{verb} {one_line(path, 200)}", markup=False)
+        self.notify(f"{verb} {one_line(path, 200)}")
 
     @work(name="picture", group="pictures", exit_on_error=False)
     async def on_trace_picture_asked(self, message: Trace.PictureAsked) -> None:
@@ -249,10 +259,6 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
                 )
             )
 
-    def on_file_screen_copy_asked(self, message: FileScreen.CopyAsked) -> None:
-        """Copy text of a file."""
-        self._to_clipboard(message.text)
-
     def _explain(self, seq: int) -> None:
         from alita_tui.console.replay.explain import ExplainScreen
 
@@ -265,17 +271,15 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         try:
             bookmarks = await self._catalog.bookmarks(bar.player.session_id)
         except AlitaError as error:
-            self._complain(error)
+            self.complain(error)
             return
         if bar.is_attached:
             bar.show_bookmarks(bookmarks)
 
-    def on_replay_bar_marked(self, message: ReplayBar.Marked) -> None:
-        """Set or remove a bookmark."""
-        self._bookmark(message.bar, message.seq, message.note)
-
     @work(name="bookmark", group="bookmarks", exit_on_error=False)
-    async def _bookmark(self, bar: ReplayBar, seq: int, note: str | None) -> None:
+    async def on_replay_bar_marked(self, message: ReplayBar.Marked) -> None:
+        """Set or remove a bookmark."""
+        bar, seq, note = message.bar, message.seq, message.note
         try:
             bookmarks = await self._catalog.bookmark(bar.player.session_id, seq, note)
         except AlitaError as error:
@@ -284,13 +288,10 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         bar.show_bookmarks(bookmarks)
         bar.say(f"Bookmark at event {seq}." if note is not None else "The bookmark is gone.")
 
-    def on_replay_bar_fork_asked(self, message: ReplayBar.ForkAsked) -> None:
-        """Fork the session."""
-        self._fork(message.bar)
-
     @work(name="fork", group="fork", exclusive=True, exit_on_error=False)
-    async def _fork(self, bar: ReplayBar) -> None:
-        player = bar.player
+    async def on_replay_bar_fork_asked(self, message: ReplayBar.ForkAsked) -> None:
+        """Fork the session."""
+        bar, player = message.bar, message.player
         try:
             session_id = await self._catalog.fork(tuple(player.envelopes), player.seq)
         except AlitaError as error:
@@ -301,12 +302,9 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         else:
             self.exit(Switch(session_id))
 
-    def on_replay_bar_export_asked(self, message: ReplayBar.ExportAsked) -> None:
-        """Export the session."""
-        self._export(message)
-
     @work(name="export", group="export", exclusive=True, exit_on_error=False)
-    async def _export(self, message: ReplayBar.ExportAsked) -> None:
+    async def on_replay_bar_export_asked(self, message: ReplayBar.ExportAsked) -> None:
+        """Export the session."""
         try:
             path = await self._catalog.export(tuple(message.player.envelopes), message.form)
         except AlitaError as error:
@@ -322,7 +320,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         try:
             lines = await self._catalog.sessions()
         except AlitaError as error:
-            self._complain(error)
+            self.complain(error)
             return
         from alita_tui.console.sessions.screen import SessionsScreen
 
@@ -341,16 +339,17 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         if chosen is not None:
             self.exit(chosen)
 
-    def on_sessions_screen_look_asked(self, message: SessionsScreen.LookAsked) -> None:
-        """Replay a session."""
-        self._look(message.session_id, message.seq)
+    @on(ReplayAsked)
+    def _replay_asked(self, message: ReplayAsked) -> None:
+        self.replay_session(message.session_id, message.seq)
 
     @work(name="look", group="look", exclusive=True, exit_on_error=False)
-    async def _look(self, session_id: str, seq: int | None) -> None:
+    async def replay_session(self, session_id: str, seq: int | None) -> None:
+        """Replay a session, from an event on if one is given."""
         try:
             player = await self._catalog.player(session_id)
         except AlitaError as error:
-            self._complain(error)
+            self.complain(error)
             return
         self._push(player, seq, rewound=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style
@@ -114,12 +115,11 @@ class Timeline(Widget):
     }
     """
 
+    @dataclass
     class Chosen(Message):
         """A position was clicked."""
 
-        def __init__(self, position: int) -> None:
-            super().__init__()
-            self.position = position
+        position: int
 
     def __init__(self, marks: Sequence[Mark | None] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from textual import on
@@ -10,12 +11,13 @@ from textual.message import Message
 from textual.widget import Widget
 
 from alita_tui.console.input.arming import Objection
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.review.guarded import GuardedScreen
 from alita_tui.console.review.panes import BuildPanes
 from alita_tui.console.review.steps import BuildReview, Twice
 from alita_tui.console.review.verdict_bar import DIGEST, LIKE, NAME, VERDICTS, Button, VerdictBar
 from alita_tui.events import Decision, Lasting, ToolDraft
-from alita_tui.spine.commands import PutOff, ResolveApproval
+from alita_tui.spine.commands import PutOff
 from alita_tui.state.build import BuildState
 from alita_tui.view.habits import too_fast
 from alita_tui.view.queries import merge_of, reuse_of
@@ -28,27 +30,12 @@ class DecidingScreen(GuardedScreen):
 
     GUARDED = frozenset(VERDICTS)
 
-    class Decided(Message):
-        """A person decided. The app sends the command."""
-
-        def __init__(self, command: ResolveApproval) -> None:
-            super().__init__()
-            self.command = command
-
-    class Deferred(Message):
-        """A person decides later. The app lets the engine go on without the build."""
-
-        def __init__(self, command: PutOff) -> None:
-            super().__init__()
-            self.command = command
-
+    @dataclass
     class EditRequested(Message):
         """The person wants an editor; the app calls `DecidingScreen.edited` with the result."""
 
-        def __init__(self, approval_id: str, draft: ToolDraft) -> None:
-            super().__init__()
-            self.approval_id = approval_id
-            self.draft = draft
+        approval_id: str
+        draft: ToolDraft
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock` is the one that `Message.time` is taken from."""
@@ -95,10 +82,10 @@ class DecidingScreen(GuardedScreen):
     def refused(self, why: Objection) -> None:
         """Tell the person why their input did not count."""
         if why == "stalled":
-            self.notify("The console had stopped for a moment, so that key was not taken.", markup=False)
+            self.notify("The console had stopped for a moment, so that key was not taken.")
         elif self.bar.mode in ("reject", "ban"):
             message = "Enter counts after a moment of quiet. Press another key first, wait, then Enter."
-            self.notify(message, markup=False, timeout=3)
+            self.notify(message, timeout=3)
         self.tick()
 
     def _decidable(self) -> BuildReview | None:
@@ -111,7 +98,7 @@ class DecidingScreen(GuardedScreen):
         if not (review := self._decidable()):
             return
         if not review.build.put_off:
-            self.app.post_message(self.Deferred(PutOff(approval_id=review.build.approval_id)))
+            self.app.post_message(CommandAsked(PutOff(approval_id=review.build.approval_id)))
         self.dismiss(None)
 
     def action_withdraw(self) -> None:
@@ -134,7 +121,7 @@ class DecidingScreen(GuardedScreen):
         match review.approve(self.panes.code.unread, self._clock(), lasting):
             case "mismatch":
                 message = "These are not the bytes that approval is asked for; they cannot be approved."
-                self.notify(message, severity="error", markup=False)
+                self.notify(message, severity="error")
             case "name":
                 self.bar.ask_name(review.build.approval_id, review.names, lasting)
             case "unread":
@@ -163,7 +150,7 @@ class DecidingScreen(GuardedScreen):
             self.bar.ask_grants(review.build.approval_id, items, review.withheld)
             self.tick()
         else:
-            self.notify("This tool needs no permissions, so there is nothing to limit.", markup=False)
+            self.notify("This tool needs no permissions, so there is nothing to limit.")
 
     def action_retest(self) -> None:
         """Run the tests again with the grants; needs a second press."""
@@ -225,7 +212,7 @@ class DecidingScreen(GuardedScreen):
         self.repaint()
         changed = "" if tests == review.attempt.draft.tests else tests
         if code == review.attempt.draft.code and not changed:
-            self.notify("No changes. The build is still waiting.", markup=False)
+            self.notify("No changes. The build is still waiting.")
         else:
             self._decide("edited", code=code, tests=changed)
 
@@ -271,7 +258,7 @@ class DecidingScreen(GuardedScreen):
             return
         self._decided.add(review.build.approval_id)
         command = review.command(decision, self._clock(), read=self.panes.code.read, **fields)
-        self.app.post_message(self.Decided(command))
+        self.app.post_message(CommandAsked(command))
         lines = self.panes.code.lines
         seen_ms = command.verdict.seen_ms
         if decision == "approved" and too_fast(lines, seen_ms):
@@ -280,6 +267,5 @@ class DecidingScreen(GuardedScreen):
                 f"{lines} lines in {seconds:.1f} s: that is faster than one can read. What you need not read, "
                 "a rule of the policy can decide.",
                 severity="warning",
-                markup=False,
             )
         self.go_on()

@@ -7,6 +7,7 @@ Each part is a pure function from the build to rows. Text that the digest covers
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import msgspec
@@ -267,12 +268,11 @@ class Evidence(Sheet):
         Binding("enter", "open_line", show=False),
     ]
 
+    @dataclass
     class LineAsked(Message):
         """A row about a line of the code was opened."""
 
-        def __init__(self, line: int) -> None:
-            super().__init__()
-            self.line = line
+        line: int
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -82,12 +83,11 @@ class PartTabs(Plain):
     PartTabs { height: 1; padding: 0 1; background: $surface; color: $alita-muted; }
     """
 
+    @dataclass
     class Chosen(Message):
         """A part was clicked."""
 
-        def __init__(self, tab: Tab) -> None:
-            super().__init__()
-            self.tab = tab
+        tab: Tab
 
     def __init__(self) -> None:
         super().__init__()

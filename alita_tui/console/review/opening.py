@@ -1,4 +1,4 @@
-"""The app's part in reviews: notifying, opening them, sending verdicts."""
+"""The app's part in reviews: notifying of what waits, and opening them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from textual import work
 
-from alita_tui.console import themes
-from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
+from alita_tui.console.ports import ConsoleOptions
+from alita_tui.console.replay.navigation import ReplayNavigation
 from alita_tui.console.review.attention import Attention
-from alita_tui.console.session.screen import SessionScreen
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports.stream import CommandSink
 from alita_tui.spine.text import one_line
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
@@ -24,18 +22,10 @@ if TYPE_CHECKING:
     from alita_tui.console.review.screen import ApprovalScreen
 
 
-class ReviewOpener(themes.ThemedApp[Switch | None]):
-    """Base of the app: opens reviews and sends verdicts."""
+class ReviewOpener(ReplayNavigation):
+    """Base of the app: opens reviews, and notifies of what waits."""
 
-    main: SessionScreen
-    _engine: CommandSink | None
-    _catalog: Catalog
     _options: ConsoleOptions
-
-    if TYPE_CHECKING:
-
-        @property
-        def _sink(self) -> CommandSink | None: ...
 
     @cached_property
     def _attention(self) -> Attention:
@@ -89,16 +79,6 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
         if isinstance(self.screen, GuardedScreen):
             self.screen.call_next(self.screen.settled, message.number)
 
-    def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
-        """Send a verdict."""
-        if self._sink is not None:
-            self._sink.send(message.command)
-
-    def on_deciding_screen_deferred(self, message: ApprovalScreen.Deferred) -> None:
-        """Let the engine go on without a build."""
-        if self._sink is not None:
-            self._sink.send(message.command)
-
     def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
         """Open the draft in the person's editor."""
         from alita_tui.console.review.editor import NoEditor, edit
@@ -107,27 +87,23 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
         try:
             edited = edit(draft.name, draft.code, runtime_of(draft.language).suffix, self.suspend)
         except NoEditor as error:
-            self.notify(str(error), severity="error", markup=False)
+            self.notify(str(error), severity="error")
             return
         if self._review is not None:
             self._review.edited(message.approval_id, edited, draft.tests)
-
-    def on_session_screen_review_asked(self) -> None:
-        """Open the review."""
-        self.action_review()
 
     def action_review(self) -> None:
         """Review the oldest waiting build."""
         from alita_tui.console.review.screen import ApprovalScreen
 
-        if self._sink is None or self._review is not None:
+        if self.replaying or self._review is not None:
             return
         if pending(self.main.view):
             self.main.add_class("-beside")
             self.push_screen(ApprovalScreen(self.main.view), self._review_closed)
             self._look_back()
         else:
-            self.notify("No build waits for your decision.", markup=False, timeout=3)
+            self.notify("No build waits for your decision.", timeout=3)
 
     def _review_closed(self, _nothing: None) -> None:
         """Show the session at its full width again."""

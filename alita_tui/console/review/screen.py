@@ -225,13 +225,13 @@ class ApprovalScreen(DecidingScreen):
     def action_diff(self) -> None:
         """Switch between the code and its diffs."""
         if not self.panes.cycle_diff():
-            self.notify("There is no earlier version to compare with.", markup=False)
+            self.notify("There is no earlier version to compare with.")
         self.tick()
 
     def action_finding(self) -> None:
         """Go to the next line that a finding is about."""
         if not self.panes.next_finding():
-            self.notify("No finding is about a line of the code.", markup=False, timeout=3)
+            self.notify("No finding is about a line of the code.", timeout=3)
         self.tick()
 
     def action_side_by_side(self) -> None:

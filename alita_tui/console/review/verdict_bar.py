@@ -6,6 +6,7 @@ Nothing in it has the focus until the person asked for a field, and no button ev
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
@@ -127,33 +128,28 @@ class VerdictBar(Vertical):
 
     app: ThemedApp[object]
 
+    @dataclass
     class Worded(Message):
         """A reason was given; for a ban also what to ban."""
 
-        def __init__(
-            self, about: str, mode: Literal["reject", "ban"], reason: str, ticked: tuple[str, ...]
-        ) -> None:
-            super().__init__()
-            self.about = about
-            """The approval that the field was opened for; another build may be on screen by now."""
-            self.mode = mode
-            self.reason = reason
-            self.ticked = ticked
+        about: str
+        """The approval that the field was opened for; another build may be on screen by now."""
+        mode: Literal["reject", "ban"]
+        reason: str
+        ticked: tuple[str, ...]
 
+    @dataclass
     class Named(Message):
         """Whether the names of all risks were typed."""
 
-        def __init__(self, about: str) -> None:
-            super().__init__()
-            self.about = about
+        about: str
 
+    @dataclass
     class Granting(Message):
         """Grant these capabilities."""
 
-        def __init__(self, about: str, ticked: tuple[str, ...]) -> None:
-            super().__init__()
-            self.about = about
-            self.ticked = ticked
+        about: str
+        ticked: tuple[str, ...]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

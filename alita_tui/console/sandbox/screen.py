@@ -221,7 +221,7 @@ class SandboxScreen(Dialog[None]):
     def _tell(self, text: str, *, bad: bool = False) -> None:
         """Show an outcome here, or as a notification once this screen is closed."""
         if not self.is_attached:
-            self.app.notify(one_line(text), severity="error" if bad else "information", markup=False)
+            self.app.notify(one_line(text), severity="error" if bad else "information")
             return
         self._say(text, "-bad" if bad else "")
         self._look()

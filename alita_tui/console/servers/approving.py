@@ -15,19 +15,20 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
 from alita_tui.console.actions import action, actions_of, bindings, shown_keys
 from alita_tui.console.input.arming import Objection, TimedInput, objection
 from alita_tui.console.input.timing import Paint
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.review.fields import ArgumentsInput, NameInput
 from alita_tui.console.review.guarded import GuardedScreen
 from alita_tui.console.servers.ports import ServersCatalog, WholeTool
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
+from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import counted, one_line, reveal
 
@@ -64,18 +65,16 @@ class ToolApproval(GuardedScreen):
     CSS_PATH = "approving.tcss"
     _review: ToolReview | None  # type: ignore[assignment]  # the base class uses only paint and objection
 
-    class Approved(Message):
-        """A tool joined the library."""
-
-        def __init__(self, said: str) -> None:
-            super().__init__()
-            self.said = said
-
     def __init__(
-        self, tool: WholeTool, catalog: ServersCatalog, clock: Callable[[], float] = time.monotonic
+        self,
+        tool: WholeTool,
+        catalog: ServersCatalog,
+        report: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock` is the one that `Message.time` is taken from."""
+        """`report` gets the message of an approval. `clock` is the one that `Message.time` is taken from."""
         super().__init__(clock)
+        self._report = report
         self._tool = tool
         self._catalog = catalog
         self._asking = False
@@ -190,7 +189,7 @@ class ToolApproval(GuardedScreen):
     def refused(self, why: Objection) -> None:
         """Tell the person why the key did not count."""
         if why == "stalled":
-            self.notify("The console had stopped for a moment, so that key was not taken.", markup=False)
+            self.notify("The console had stopped for a moment, so that key was not taken.")
         self._tick()
 
     def action_approve(self) -> None:
@@ -222,7 +221,7 @@ class ToolApproval(GuardedScreen):
         unknown = [name for name in event.value.split() if self._review and name not in self._review.names]
         if unknown:
             message = f"{one_line(unknown[0], 40)} is none of its risks; the line below names them."
-            self.notify(message, severity="warning", markup=False)
+            self.notify(message, severity="warning")
 
     def _ask(self, asking: bool) -> None:
         self._asking = asking
@@ -293,7 +292,8 @@ class ToolApproval(GuardedScreen):
             line.show((Content(self._failed),))
             line.set_classes("-bad")
             return
-        self.app.post_message(self.Approved(message))
+        self.app.post_message(CommandAsked(RefreshLibrary()))
+        self._report(message)
         self.dismiss(None)
 
 

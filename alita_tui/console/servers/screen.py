@@ -10,17 +10,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServersCatalog
 from alita_tui.console.servers.rows import details, server_row
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import counted, one_line
@@ -37,9 +38,6 @@ class ServersScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("servers")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
-
-    class Removed(Message):
-        """A server was removed, and its tools archived."""
 
     def __init__(
         self,
@@ -230,7 +228,7 @@ class ServersScreen(Dialog[None]):
             self._say(f"{error} {error.hint}", bad=True)
             return
         if self.is_current:
-            self.app.push_screen(ToolApproval(details, self._catalog))
+            self.app.push_screen(ToolApproval(details, self._catalog, self.approved))
 
     def approved(self, message: str) -> None:
         """Report that a tool was approved, and read the servers again."""
@@ -250,6 +248,6 @@ class ServersScreen(Dialog[None]):
         finally:
             self._busy = False
         if change == "remove":
-            self.post_message(self.Removed())
+            self.post_message(CommandAsked(RefreshLibrary()))
         self._say(message)
         self.action_look()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -40,27 +41,24 @@ class Composer(TextArea):
     }
     """
 
+    @dataclass
     class Sent(Message):
         """Text was sent. `next_task`: queue it rather than steer the running task."""
 
-        def __init__(self, text: str, *, next_task: bool = False) -> None:
-            super().__init__()
-            self.text = text
-            self.next_task = next_task
+        text: str
+        next_task: bool = False
 
+    @dataclass
     class Offered(Message):
         """The list over the composer changed; None: there is nothing to offer."""
 
-        def __init__(self, offer: Offer | None) -> None:
-            super().__init__()
-            self.offer = offer
+        offer: Offer | None
 
+    @dataclass
     class Moved(Message):
         """Move the cursor of the list."""
 
-        def __init__(self, by: int) -> None:
-            super().__init__()
-            self.by = by
+        by: int
 
     def __init__(self, *, id: str | None = None, blink: bool = True) -> None:
         super().__init__(id=id, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False)
@@ -232,7 +230,7 @@ class Composer(TextArea):
         try:
             written = edit("prompt", self.full_text, ".md", self.app.suspend)
         except NoEditor as error:
-            self.app.notify(one_line(str(error)), severity="warning", markup=False)
+            self.app.notify(one_line(str(error)), severity="warning")
             return
         self._show_text(written.rstrip("\n"))
         self.app.refresh()

@@ -41,7 +41,7 @@ class Inspecting(Screen[None]):
             self.set_class(not self.has_class("-inspect"), "-inspect")
         else:
             self.inspects = _NEXT[self.inspects]
-            self.notify(_MESSAGES[self.inspects], markup=False, timeout=3)
+            self.notify(_MESSAGES[self.inspects], timeout=3)
         self.inspect(anew=True)
 
     def inspect(self, *, anew: bool = False) -> None:

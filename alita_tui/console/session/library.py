@@ -15,6 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
+from alita_tui.console.messages import CopyAsked, ToolAsked
 from alita_tui.console.widgets.styled_text import Line, at_words, spread, theme_styles, to_strip, wrap
 from alita_tui.events import ToolCard
 from alita_tui.spine.text import counted, one_line
@@ -36,20 +37,6 @@ class Library(ScrollView, can_focus=True):
         background: $background; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden;
     }
     """
-
-    class Chosen(Message):
-        """Show a tool."""
-
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
-
-    class Yanked(Message):
-        """Copy a tool's name and digest."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
 
     class FindAsked(Message):
         """Open the filter."""
@@ -206,7 +193,7 @@ class Library(ScrollView, can_focus=True):
     def action_open(self) -> None:
         """Open the tool."""
         if self._cursor < len(self._cards):
-            self.post_message(self.Chosen(self._cards[self._cursor].name))
+            self.post_message(ToolAsked(self._cards[self._cursor].name))
 
     def action_find(self) -> None:
         """Open the filter."""
@@ -216,4 +203,4 @@ class Library(ScrollView, can_focus=True):
         """Copy name and digest."""
         if self._cursor < len(self._cards):
             card = self._cards[self._cursor]
-            self.post_message(self.Yanked(f"{card.name} v{card.version} sha256:{card.digest}"))
+            self.post_message(CopyAsked(f"{card.name} v{card.version} sha256:{card.digest}"))

@@ -37,7 +37,7 @@ class Rating(Screen[None]):
         if self.bar is not None:
             return
         if not message.seq:
-            self.notify(words.NOT_RATED, markup=False)
+            self.notify(words.NOT_RATED)
             return
         if message.rating in ("up", "undo"):
             self.ask(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))

@@ -8,8 +8,8 @@ from datetime import datetime
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 
+from alita_tui.console.messages import SessionAsked
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.console.widgets.figures import ago
@@ -60,13 +60,6 @@ def description(line: SessionLine, now: datetime) -> tuple[str, str, str]:
 class RecentSession(Suggestion):
     """A session that can be continued."""
 
-    class Opened(Message):
-        """Open this session."""
-
-        def __init__(self, session_id: str) -> None:
-            super().__init__()
-            self.session_id = session_id
-
     def __init__(self, line: SessionLine, now: datetime) -> None:
         super().__init__(one_line(line.title or "Untitled", 200))
         self._line = line
@@ -83,7 +76,7 @@ class RecentSession(Suggestion):
 
     def action_choose(self) -> None:
         """Open it."""
-        self.post_message(self.Opened(self._line.session_id))
+        self.post_message(SessionAsked(self._line.session_id))
 
 
 class Recent(Vertical):

@@ -14,12 +14,12 @@ from textual.content import Content
 from textual.css.query import QueryType
 from textual.events import Click, ScreenResume, ScreenSuspend
 from textual.geometry import Size
-from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session import words
 from alita_tui.console.session.beginning import Beginning
 from alita_tui.console.session.composer import Composer
@@ -66,30 +66,6 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
     AUTO_FOCUS = ""  # see `home_focus`
 
-    class Asked(Message):
-        """A command for the engine."""
-
-        def __init__(self, command: Command) -> None:
-            super().__init__()
-            self.command = command
-
-    class ReviewAsked(Message):
-        """Review the waiting build."""
-
-    class ToolAsked(Message):
-        """Show a tool."""
-
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
-
-    class CopyAsked(Message):
-        """Copy text."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     def __init__(
         self,
         *,
@@ -113,7 +89,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
 
     def ask(self, command: Command) -> None:
         """Hand a command to the engine."""
-        self.post_message(self.Asked(command))
+        self.post_message(CommandAsked(command))
 
     def compose(self) -> ComposeResult:
         """Panes above, composer and status line below."""
@@ -283,7 +259,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         """Show only the next task's rows; after the last task show all rows."""
         tasks = choosable_tasks(self.view)
         if not tasks and self._only_task is None:
-            self.notify("There is one task: all rows are its own.", markup=False)
+            self.notify("There is one task: all rows are its own.")
             return
         current = self._only_task.task_id if self._only_task else NO_TASK
         following = tasks[tasks.index(current) + 1 :] if current in tasks else () if current else tasks
@@ -335,22 +311,13 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             self.action_pane(event.widget.id.removeprefix("tab-"))
 
     @on(Click, "#status")
-    def _status_clicked(self) -> None:
+    async def _status_clicked(self) -> None:
         if pending(self.view):
-            self.post_message(self.ReviewAsked())
+            await self.run_action("app.review")
 
     @on(Click, "#fresh")
     def _to_the_end(self) -> None:
         self.query_one(Trace).action_last()
-
-    @on(Library.Chosen)
-    def _tool(self, message: Library.Chosen) -> None:
-        self.post_message(self.ToolAsked(message.name))
-
-    @on(Trace.Yanked)
-    @on(Library.Yanked)
-    def _yank(self, message: Trace.Yanked | Library.Yanked) -> None:
-        self.post_message(self.CopyAsked(message.text))
 
     @on(Trace.FollowChanged)
     def _following(self, message: Trace.FollowChanged) -> None:
@@ -373,7 +340,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         trace.focus()
         if event.value:
             message = f"{counted(hits, 'row')}; n and N go through them" if hits else "Nothing found"
-            self.notify(message, markup=False, timeout=3)
+            self.notify(message, timeout=3)
 
     def action_pane(self, name: str) -> None:
         """Go to a pane."""
@@ -394,7 +361,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
     def action_edit_plan(self) -> None:
         """Put the running task's plan into the composer; what is sent replaces it."""
         if self.bar is not None or not (self.view.busy and self.view.plan):
-            self.notify("No task with a plan is running.", markup=False)
+            self.notify("No task with a plan is running.")
             return
         state = self.view.state
         self.query_one(Composer).draft(editable(state.plan, state.ticks))

@@ -85,7 +85,7 @@ class Stopping(Screen[None]):
             )
         else:
             message = f"Esc once more stops the task; {stop} stops it at once."
-        self.notify(message, markup=False, timeout=4)
+        self.notify(message, timeout=4)
 
     def action_interrupt(self) -> None:
         """Interrupt the running task."""

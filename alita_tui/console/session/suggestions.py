@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -26,12 +27,11 @@ class Suggestion(Plain, can_focus=True):
         Binding("up,k", "app.focus_previous", "Previous", show=False),
     ]
 
+    @dataclass
     class Chosen(Message):
         """Send this task."""
 
-        def __init__(self, task: str) -> None:
-            super().__init__()
-            self.task = task
+        task: str
 
     def __init__(self, task: str) -> None:
         super().__init__(Content(f"❯ {task}"))

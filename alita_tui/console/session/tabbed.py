@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from textual import on
-from textual.message import Message
 from textual.screen import Screen
 
+from alita_tui.console.messages import SessionAsked
 from alita_tui.console.ports import RunningSession
 from alita_tui.console.session.tabs import Tab, Tabs, after, tabs_of
 from alita_tui.events import TaskId
@@ -21,13 +21,6 @@ class Tabbed(Screen[None]):
     _only_task: OneTask | None
     running_elsewhere: tuple[RunningSession, ...] = ()
     """The sessions that the background works on."""
-
-    class SessionAsked(Message):
-        """Show another session in place of this one."""
-
-        def __init__(self, session_id: str) -> None:
-            super().__init__()
-            self.session_id = session_id
 
     def only(self, task_id: TaskId) -> None:
         """Show one task's rows in the trace; all rows for an empty id."""
@@ -53,10 +46,10 @@ class Tabbed(Screen[None]):
         if (tab := after(self.query_one(Tabs).tabs)) is not None:
             self._go_to(tab)
         else:
-            self.notify("Nothing else runs: neither here nor in the background.", markup=False)
+            self.notify("Nothing else runs: neither here nor in the background.")
 
     def _go_to(self, tab: Tab) -> None:
         if tab.session_id:
-            self.post_message(self.SessionAsked(tab.session_id))
+            self.post_message(SessionAsked(tab.session_id))
         else:
             self.only(tab.task_id)

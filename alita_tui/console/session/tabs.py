@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -77,12 +78,11 @@ class Tabs(Plain):
     """
     ALLOW_SELECT = False
 
+    @dataclass
     class Chosen(Message):
         """A tab was clicked."""
 
-        def __init__(self, tab: Tab) -> None:
-            super().__init__()
-            self.tab = tab
+        tab: Tab
 
     def __init__(self, key: str, *, id: str | None = None) -> None:
         """`key` goes to the next tab."""

@@ -16,6 +16,7 @@ from textual.binding import BindingType
 from textual.geometry import Region, Size
 
 from alita_tui.console.actions import bindings
+from alita_tui.console.messages import CopyAsked
 from alita_tui.console.session import trace_lines, trace_messages
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.session.side import Side
@@ -37,7 +38,6 @@ class Trace(TraceExpecting):
     }
     """
 
-    Yanked: TypeAlias = trace_messages.Yanked
     FollowChanged: TypeAlias = trace_messages.FollowChanged
     LevelChosen: TypeAlias = trace_messages.LevelChosen
     FindAsked: TypeAlias = trace_messages.FindAsked
@@ -345,9 +345,9 @@ class Trace(TraceExpecting):
         """Copy the text of the card or row."""
         if self.inner >= 0:
             row = self._laid.rows[self.inner]
-            self.post_message(self.Yanked(str(row.detail or row.title)))
+            self.post_message(CopyAsked(str(row.detail or row.title)))
         elif 0 <= self.cursor < len(self._laid.cards):
-            self.post_message(self.Yanked(copied(self._laid.deck, self._laid.cards[self.cursor])))
+            self.post_message(CopyAsked(copied(self._laid.deck, self._laid.cards[self.cursor])))
 
     def action_explain(self) -> None:
         """Ask why the event at the cursor happened."""
@@ -360,7 +360,7 @@ class Trace(TraceExpecting):
             if row.kind == "file":
                 self.post_message(self.FileAsked(self, row.detail.partition("\n")[0], what))
             else:
-                self.notify("This row is no file.", markup=False)
+                self.notify("This row is no file.")
 
     def action_rate(self, rating: Said) -> None:
         """Say how good the answer or run of the chosen row is."""

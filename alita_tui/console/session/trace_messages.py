@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from textual.message import Message
@@ -15,78 +16,63 @@ Said = Literal["up", "down", "should_be", "undo"]
 """The rating that a key gives a row: good, not good, what it should be; or its withdrawal."""
 
 
-class Yanked(Message, namespace="trace"):
-    """Copy a row's text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-
+@dataclass
 class FollowChanged(Message, namespace="trace"):
     """Number of rows below that were not seen yet; 0 while the trace follows."""
 
-    def __init__(self, unseen: int) -> None:
-        super().__init__()
-        self.unseen = unseen
+    unseen: int
 
 
+@dataclass
 class LevelChosen(Message, namespace="trace"):
     """Another level of detail was chosen."""
 
-    def __init__(self, level: Level) -> None:
-        super().__init__()
-        self.level: Level = level
+    level: Level
 
 
+@dataclass
 class Refused(Message, namespace="trace"):
     """A task that was sent was not begun, because of an error."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
+    text: str
 
 
 class FindAsked(Message, namespace="trace"):
     """Open the search."""
 
 
+@dataclass
 class ExplainAsked(Message, namespace="trace"):
     """Explain a row."""
 
-    def __init__(self, seq: int) -> None:
-        super().__init__()
-        self.seq = seq
+    seq: int
 
 
+@dataclass
 class FileAsked(Message, namespace="trace"):
     """Show the file of a row, save it, or open it with its program."""
 
-    def __init__(self, trace: Trace, handle: str, what: Literal["view", "save", "open"]) -> None:
-        super().__init__()
-        self.trace = trace
-        self.handle = handle
-        self.what = what
+    trace: Trace
+    handle: str
+    what: Literal["view", "save", "open"]
 
 
+@dataclass
 class PictureAsked(Message, namespace="trace"):
     """Decode a picture for a width in cells, and hand its lines to the trace."""
 
-    def __init__(self, trace: Trace, handle: str, columns: int) -> None:
-        super().__init__()
-        self.trace = trace
-        self.handle = handle
-        self.columns = columns
+    trace: Trace
+    handle: str
+    columns: int
 
 
+@dataclass
 class RateAsked(Message, namespace="trace"):
     """Rate the answer or run of a row."""
 
-    def __init__(self, seq: int, rating: Said) -> None:
-        """`seq` is 0 if the row cannot be rated."""
-        super().__init__()
-        self.seq = seq
-        self.rating: Said = rating
+    seq: int
+    """0 if the row cannot be rated."""
+    rating: Said
 
 
 class Selected(Message, namespace="trace"):

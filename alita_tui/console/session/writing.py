@@ -93,13 +93,13 @@ class Writing(Screen[None]):
                 return
             if view.question is None:  # an answer may well be /tmp
                 composer.put_back(text)
-                self.notify(slash.unknown_message(text), severity="warning", markup=False)
+                self.notify(slash.unknown_message(text), severity="warning")
                 return
         files = attached(text)
         if files.missing:
             composer.put_back(text)
             named = ", ".join(one_line(name, 120) for name in files.missing)
-            self.notify(f"There is no file {named}. Nothing was sent.", severity="error", markup=False)
+            self.notify(f"There is no file {named}. Nothing was sent.", severity="error")
             return
         command: Command = SubmitTask(text=text, attach=files.files)
         queued = self.query_one(Queued)

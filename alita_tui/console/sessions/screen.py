@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.messages import ReplayAsked
 from alita_tui.console.ports import Switch
 from alita_tui.console.sessions.catalog import SessionCatalog, SessionLine
 from alita_tui.console.sessions.rows import details, hit_row, session_row
@@ -42,14 +42,6 @@ class SessionsScreen(Dialog[Switch | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
-
-    class LookAsked(Message):
-        """Replay a session, at an event or at its end."""
-
-        def __init__(self, session_id: str, seq: int | None) -> None:
-            super().__init__()
-            self.session_id = session_id
-            self.seq = seq
 
     def __init__(
         self,
@@ -257,7 +249,7 @@ class SessionsScreen(Dialog[Switch | None]):
     def _open(self) -> None:
         hit, line = self._hit, self._line
         if hit is not None:
-            self.post_message(self.LookAsked(hit.session_id, hit.seq))
+            self.post_message(ReplayAsked(hit.session_id, hit.seq))
         elif line is not None and line.session_id in self.background - {self._current}:
             self.dismiss(Switch(line.session_id))  # it goes on there, and is looked at here
         elif line is not None and line.state == "open" and line.session_id != self._current:
@@ -276,7 +268,7 @@ class SessionsScreen(Dialog[Switch | None]):
     def action_view(self) -> None:
         """Replay the session."""
         if (line := self._line) is not None:
-            self.post_message(self.LookAsked(line.session_id, self._hit.seq if self._hit else None))
+            self.post_message(ReplayAsked(line.session_id, self._hit.seq if self._hit else None))
 
     def action_mark(self) -> None:
         """Mark the session for comparing, or unmark it."""

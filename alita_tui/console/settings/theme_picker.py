@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -23,12 +24,11 @@ class ThemePicker(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "cancel", "Back")]
     CSS_PATH = "theme_picker.tcss"
 
+    @dataclass
     class Previewed(Message):
         """Preview a theme."""
 
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
+        name: str
 
     def __init__(self, names: tuple[str, ...], current: str) -> None:
         super().__init__()

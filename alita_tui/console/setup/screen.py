@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -37,12 +38,11 @@ class SetupScreen(Screen[SetupResult]):
     ]
     CSS_PATH = "screen.tcss"
 
+    @dataclass
     class Done(Message):
         """The wizard ended. Posted to the app before the screen is dismissed with the same result."""
 
-        def __init__(self, result: SetupResult) -> None:
-            super().__init__()
-            self.result = result
+        result: SetupResult
 
     def __init__(
         self,

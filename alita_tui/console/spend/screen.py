@@ -9,15 +9,16 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session.providers import MARKS, WORDS
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.figures import chart, parted
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.commands import EnableModel
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
@@ -36,13 +37,6 @@ class SpendScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("spend")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
-
-    class EnableAsked(Message):
-        """Enable a model that is off."""
-
-        def __init__(self, model: str) -> None:
-            super().__init__()
-            self.model = model
 
     def __init__(
         self,
@@ -84,7 +78,7 @@ class SpendScreen(Dialog[None]):
         """Enable every model that is off."""
         for provider in self._view.providers:
             if provider.state == "disabled":
-                self.post_message(self.EnableAsked(provider.model))
+                self.post_message(CommandAsked(EnableModel(model=provider.model)))
 
 
 def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: int) -> list[Row]:

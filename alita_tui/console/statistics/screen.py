@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on, work
@@ -15,6 +16,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.messages import CopyAsked, ReplayAsked, ToolAsked
 from alita_tui.console.statistics import drawing
 from alita_tui.console.statistics.ports import StatisticsCatalog
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
@@ -49,34 +51,11 @@ class StatisticsScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("statistics")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
-    class PlaceAsked(Message):
-        """Look at an event of a session."""
-
-        def __init__(self, session_id: str, seq: int) -> None:
-            super().__init__()
-            self.session_id = session_id
-            self.seq = seq
-
-    class ToolAsked(Message):
-        """Open a tool."""
-
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
-
+    @dataclass
     class SettingAsked(Message):
         """Open a setting."""
 
-        def __init__(self, key: str) -> None:
-            super().__init__()
-            self.key = key
-
-    class CopyAsked(Message):
-        """Copy a command."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        key: str
 
     def __init__(self, catalog: StatisticsCatalog, keys: Mapping[str, str]) -> None:
         super().__init__()
@@ -298,7 +277,7 @@ class StatisticsScreen(Dialog[None]):
         chosen = event.option.id or ""
         if self._opened is not None:
             place = self._opened[1][event.option_index]
-            self.post_message(self.PlaceAsked(place.session_id, place.seq))
+            self.post_message(ReplayAsked(place.session_id, place.seq or None))
             return
         name, places = self._places.get(chosen, ("", ()))
         if places:
@@ -320,11 +299,11 @@ class StatisticsScreen(Dialog[None]):
         if advice is None:
             self._say("There is nothing to act on.")
         elif advice.tool:
-            self.post_message(self.ToolAsked(advice.tool))
+            self.post_message(ToolAsked(advice.tool))
         elif advice.setting:
             self.post_message(self.SettingAsked(advice.setting))
         else:
-            self.post_message(self.CopyAsked(advice.command))
+            self.post_message(CopyAsked(advice.command))
             self._say(f"Copied: {advice.command}")
 
     @work(name="export", group="statistics", exit_on_error=False)

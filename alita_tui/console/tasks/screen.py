@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import msgspec
@@ -16,6 +17,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import at_words
@@ -71,19 +73,11 @@ class TasksScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("tasks")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
-    class Asked(Message):
-        """A command about the queue."""
-
-        def __init__(self, command: Command) -> None:
-            super().__init__()
-            self.command = command
-
+    @dataclass
     class Alone(Message):
         """Show only one task's rows in the trace."""
 
-        def __init__(self, task_id: TaskId) -> None:
-            super().__init__()
-            self.task_id = task_id
+        task_id: TaskId
 
     def __init__(self, view: SessionView, keys: Mapping[str, str], *, may_change: bool) -> None:
         """`may_change`: false in a replay."""
@@ -157,7 +151,7 @@ class TasksScreen(Dialog[None]):
 
     def _ask(self, command: Command) -> None:
         if self._may_change:
-            self.post_message(self.Asked(command))
+            self.post_message(CommandAsked(command))
         else:
             self._say("This is a recording: nothing of it can be changed.")
 

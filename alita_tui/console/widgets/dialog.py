@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, ScreenResultType
 
 from alita_tui.console.actions import action
+from alita_tui.view.model import SessionView
 
 Stylesheets = list[str | PurePath]
 """Type of `CSS_PATH`: each dialog lists `dialog.tcss` before its own."""
@@ -20,6 +21,9 @@ class Dialog(ModalScreen[ScreenResultType]):
     BINDINGS: ClassVar[list[BindingType]] = [  # the app's own are out of reach under a modal screen
         Binding(action("app.help").key, "app.help", "Help", show=False, id="app.help")
     ]
+
+    def advance(self, view: SessionView) -> None:
+        """Take a newer view. Most dialogs do not follow the session."""
 
     def action_back(self) -> None:
         """Close the dialog."""

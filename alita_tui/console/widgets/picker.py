@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 from rich.cells import cell_len
@@ -38,12 +39,11 @@ class Picker(ScrollView, can_focus=False):
     Picker { color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }
     """
 
+    @dataclass
     class Clicked(Message):
         """A line was clicked."""
 
-        def __init__(self, index: int) -> None:
-            super().__init__()
-            self.index = index
+        index: int
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

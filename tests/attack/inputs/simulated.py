@@ -22,10 +22,12 @@ from textual.widgets import Input
 
 from alita_tui.console.input.parser import InputParser, Settled
 from alita_tui.console.input.timing import GREETINGS, InputTiming
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.review.verdict_bar import DIGEST, NAME, VerdictBar
+from alita_tui.spine.commands import ResolveApproval
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view import risk
@@ -315,7 +317,7 @@ class World:
             self.write("")
 
     def posted(self, message: Any) -> None:
-        if isinstance(message, DecidingScreen.Decided):
+        if isinstance(message, CommandAsked) and isinstance(message.command, ResolveApproval):
             command = message.command
             self.decided.append(Decided(self.now, command.verdict.decision, command.approval_id))
             self.builds = [one for one in self.builds if one.approval_id != command.approval_id] + [

@@ -164,7 +164,7 @@ class DialogOpener(ReplayNavigation):
         except AlitaError as error:
             self.complain(error)
             return
-        self.push_screen(SettingsScreen(lines, self._catalog.change_setting, wanted=wanted))
+        self.push_screen(SettingsScreen(lines, self._catalog.change_setting, self._keys, wanted=wanted))
 
     @work(name="setup", group="screen", exclusive=True, exit_on_error=False)
     async def action_setup(self) -> None:

@@ -191,7 +191,7 @@ def _built(deck: Deck, section: Section) -> list[str]:
     return phrases
 
 
-def evidence(deck: Deck, section: Section) -> str:
+def evidence(section: Section) -> str:
     """Return the evidence for an answer in a line; empty if no tool was run and no page read."""
     tally = section.tally
     sources = (("run_tool", "tool run"), ("read_page", "page"))

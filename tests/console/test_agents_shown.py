@@ -141,7 +141,7 @@ def test_parts_that_are_handed_on_are_no_runs_of_tools() -> None:
     (section,) = {id(card.section): card.section for card in deck.cards if card.section}.values()
     _, did, _ = section_summary(deck, section)
     assert "handed parts to 4 agents" in did
-    assert not any("tool" in one for one in (*did, evidence(deck, section)))
+    assert not any("tool" in one for one in (*did, evidence(section)))
 
 
 def test_an_agent_is_at_work_from_its_first_call_of_a_model_on() -> None:

@@ -110,11 +110,11 @@ def test_what_is_unread_is_announced_for_each_kind_of_approval() -> None:
     build = calm().builds[0]
     review = BuildReview(build, build.attempts[-1], 0.0)
     keys: dict[Lasting, str] = {"library": "a", "task": "o"}
-    assert review.approve(5, 10.0, "task") == "unread"
+    assert review.approve(5, "task") == "unread"
     assert "Press o again to approve anyway for this task only" in review.line(5, keys, "")[0]
-    assert review.approve(5, 11.0, "library") == "unread"
+    assert review.approve(5, "library") == "unread"
     assert "Press a again to approve anyway; that is recorded" in review.line(5, keys, "")[0]
-    assert review.approve(5, 12.0, "library") == "approved"
+    assert review.approve(5, "library") == "approved"
 
 
 async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:

@@ -18,6 +18,7 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.messages import CommandAsked
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.figures import parted
+from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet, say
 from alita_tui.console.widgets.styled_text import at_words
@@ -64,11 +65,12 @@ class ContextScreen(Dialog[None]):
             with Container(id="both"):
                 yield OptionList(id="list", markup=False)
                 yield Sheet(id="text")
-            yield Plain("Reading …", id="said")
+            yield KeyLine(id="said")
 
     def on_mount(self) -> None:
         """Look for the first time."""
         self.query_one(OptionList).focus()
+        self.say("Reading …")
         self._again()
 
     def on_resize(self) -> None:
@@ -91,7 +93,7 @@ class ContextScreen(Dialog[None]):
         try:
             self._call = await self._look()
         except AlitaError as error:
-            self._say(str(error), bad=True)
+            self.say(str(error), bad=True)
             return
         self._draw()
 
@@ -130,9 +132,9 @@ class ContextScreen(Dialog[None]):
         more = "".join(f" · {number} {what}" for number, what in left if number)
         said = f"{call.tokens:,} tokens: {share:.0%} of a window of {call.window:,}{guessed}{more}"
         if call.problems:
-            self._say(f"{said} · not sent: {'; '.join(call.problems)}", bad=True)
+            self.say(f"{said} · not sent: {'; '.join(call.problems)}", bad=True)
         else:
-            self._say(said)
+            self.say(said)
 
     @on(OptionList.OptionHighlighted)
     def _read(self) -> None:
@@ -148,11 +150,6 @@ class ContextScreen(Dialog[None]):
         sheet.show(rows, top=part.name != self._shown)
         self._shown = part.name
 
-    def _say(self, text: str, *, bad: bool = False) -> None:
-        said = self.query_one("#said", Plain)
-        said.update(one_line(text, 400))
-        said.set_class(bad, "-bad")
-
     # --- switching --------------------------------------------------------------------------
 
     def action_switch(self) -> None:
@@ -161,7 +158,7 @@ class ContextScreen(Dialog[None]):
         if part is None:
             return
         if not part.block:
-            self._say(f"{part.name} cannot be switched off: the agent does not work without it.")
+            self.say(f"{part.name} cannot be switched off: the agent does not work without it.")
             return
         self.post_message(CommandAsked(SwitchBlock(block=part.block, on=not part.on)))
 

@@ -19,6 +19,7 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.evaluations import drawing
 from alita_tui.console.evaluations.ports import CaseLine, EvaluationsCatalog, RunLine, RunSheet
 from alita_tui.console.messages import CopyAsked
+from alita_tui.console.widgets.choice_list import ChoiceList
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
@@ -65,14 +66,14 @@ class EvaluationsScreen(Dialog[None]):
             yield Plain(id="head")
             yield Plain(id="about")
             yield Plain(id="columns")
-            yield OptionList(id="rows", markup=False)
+            yield ChoiceList(id="rows")
             yield Plain(id="why")
             yield Input(id="line", placeholder="SUITE, and options as of `alita eval run`; Esc leaves it")
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
         """Read, and read again from time to time."""
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
         self._draw()
         self._load()
         self.set_interval(_TICK, self._again)
@@ -98,7 +99,7 @@ class EvaluationsScreen(Dialog[None]):
                 changed = runs != self._runs
                 self._runs = runs
         except AlitaError as error:
-            self._say(str(error), bad=True)
+            self.say(str(error), bad=True)
             return
         if changed and opened == self._opened:
             self._draw()
@@ -109,7 +110,7 @@ class EvaluationsScreen(Dialog[None]):
         if not self.is_attached:
             return
         width = max(self.query_one("#box").size.width - 4, 60)
-        listed, chosen = self.query_one(OptionList), self._chosen_id
+        listed, chosen = self.query_one(ChoiceList), self.query_one(ChoiceList).chosen_id
         head, about, columns = (self.query_one(f"#{name}", Plain) for name in ("head", "about", "columns"))
         about.display = bool(self._opened)
         if self._opened:
@@ -179,30 +180,23 @@ class EvaluationsScreen(Dialog[None]):
     def _key(self, name: str) -> str:
         return key_of(f"evaluations.{name}", self._keys)
 
-    def _say(self, text: str, *, bad: bool = False) -> None:
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Show a message in place of the keys, until the cursor moves."""
+        super().say(text, bad=bad)
         self._shown_message = text
-        line = self.query_one("#said", KeyLine)
-        line.show((Content(one_line(text, 300)),))
-        line.set_class(bad, "-bad")
-
-    @property
-    def _chosen_id(self) -> str:
-        listed = self.query_one(OptionList)
-        at = listed.highlighted
-        return (
-            (listed.get_option_at_index(at).id or "") if at is not None and at < listed.option_count else ""
-        )
 
     @property
     def _line(self) -> RunLine | None:
         """Return the run that is open, or the one at the cursor."""
         if self._opened:
             return self._sheet.line if self._sheet else None
-        return next((run for run in self._runs or () if run.run == self._chosen_id), None)
+        return next(
+            (run for run in self._runs or () if run.run == self.query_one(ChoiceList).chosen_id), None
+        )
 
     @property
     def _case(self) -> CaseLine | None:
-        chosen = self._chosen_id
+        chosen = self.query_one(ChoiceList).chosen_id
         return (
             self._sheet.cases[int(chosen[4:])]
             if self._sheet and chosen.startswith("case") and self._opened
@@ -227,7 +221,7 @@ class EvaluationsScreen(Dialog[None]):
         elif (case := self._case) is not None and case.session_id:
             self.post_message(self.CaseAsked(case))
         else:
-            self._say("This case has no session yet.")
+            self.say("This case has no session yet.")
 
     def action_back(self) -> None:
         """Close the input line, then the run, then the screen."""
@@ -245,21 +239,21 @@ class EvaluationsScreen(Dialog[None]):
         if self._sheet is None:
             return
         failed = [number for number, case in enumerate(self._sheet.cases) if case.state == "failed"]
-        highlighted = self.query_one(OptionList).highlighted or 0
+        highlighted = self.query_one(ChoiceList).highlighted or 0
         if failed:
-            self.query_one(OptionList).highlighted = next(
+            self.query_one(ChoiceList).highlighted = next(
                 (number for number in failed if number > highlighted), failed[0]
             )
         else:
-            self._say("No case failed.")
+            self.say("No case failed.")
 
     def action_copy(self) -> None:
         """Copy the command that replays the case, or shows the build that waits in it."""
         if (case := self._case) is not None and case.command:
             self.post_message(CopyAsked(case.command))
-            self._say(f"Copied: {case.command}")
+            self.say(f"Copied: {case.command}")
         else:
-            self._say("There is no command for it.")
+            self.say("There is no command for it.")
 
     def action_begin(self) -> None:
         """Ask which suite to run, and how."""
@@ -267,7 +261,7 @@ class EvaluationsScreen(Dialog[None]):
             self.query_one("#box").add_class("-asking")
             self.query_one("#line", Input).focus()
         else:
-            self._say("A replay runs nothing.")
+            self.say("A replay runs nothing.")
 
     @on(Input.Submitted, "#line")
     def _answered(self, event: Input.Submitted) -> None:
@@ -280,17 +274,17 @@ class EvaluationsScreen(Dialog[None]):
         line = self.query_one("#line", Input)
         line.value = ""
         self.query_one("#box").remove_class("-asking")
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     def action_go_on(self) -> None:
         """Go on with a run that ended early."""
         line = self._line
         if not self._may_begin:
-            self._say("A replay runs nothing.")
+            self.say("A replay runs nothing.")
         elif line is not None and line.state in ("stopped", "waiting"):
             self._begin(f"--resume {line.run}")
         else:
-            self._say(
+            self.say(
                 "It is going on."
                 if line is not None and line.state == "running"
                 else "There is nothing left of it."
@@ -298,11 +292,11 @@ class EvaluationsScreen(Dialog[None]):
 
     @work(name="begin", group="begin", exit_on_error=False)
     async def _begin(self, words: str) -> None:
-        self._say("Starting …")
+        self.say("Starting …")
         try:
             run = await self._catalog.begin_evaluation(words)
         except AlitaError as error:
-            self._say(str(error), bad=True)
+            self.say(str(error), bad=True)
             return
-        self._say(f"{run} runs in a process of its own: it goes on when you leave.")
+        self.say(f"{run} runs in a process of its own: it goes on when you leave.")
         self._load()

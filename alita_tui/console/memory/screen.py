@@ -18,6 +18,7 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.memory.ports import MemoryCatalog, MemoryChange, MemoryView
 from alita_tui.console.memory.rows import details, item_row
 from alita_tui.console.messages import CommandAsked, ReplayAsked
+from alita_tui.console.widgets.choice_list import ChoiceList
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
@@ -58,14 +59,14 @@ class MemoryScreen(Dialog[None]):
             yield Plain(id="head")
             yield Input(placeholder="Words, or fact, recipe, episode, failure, rejection", id="find")
             with Container(id="both"):
-                yield OptionList(id="list", markup=False)
+                yield ChoiceList()
                 yield Sheet(id="detail")
             yield Input(id="line")
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
         """Read the memory."""
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
         self._hint()
         self._read()
 
@@ -79,7 +80,7 @@ class MemoryScreen(Dialog[None]):
         try:
             self._memory = await self._catalog.memory()
         except AlitaError as error:
-            self._say(str(error), bad=True)
+            self.say(str(error), bad=True)
             return
         self._fill()
 
@@ -99,19 +100,13 @@ class MemoryScreen(Dialog[None]):
     def _fill(self) -> None:
         if self._memory is None:
             return
-        listed = self.query_one(OptionList)
-        chosen, index = self._chosen_id, listed.highlighted or 0
+        listed = self.query_one(ChoiceList)
         width = max(listed.size.width - 2, 40)
         items, now = self._fitting(), self._clock()
         options = [
             Option(item_row(kept, width, now, self._memory.project), id=kept.item.item_id) for kept in items
         ]
-        listed.clear_options()
-        message = "No matches." if self._memory.items else "Nothing is remembered yet."
-        listed.add_options(options or [Option(f" {message}", disabled=True)])
-        ids = [option.id for option in options]
-        # If the chosen item is gone, the cursor stays at its index.
-        listed.highlighted = ids.index(chosen) if chosen in ids else min(index, len(ids) - 1) if ids else None
+        listed.fill(options, " No matches." if self._memory.items else " Nothing is remembered yet.")
         self._head(len(items))
         self._about()
 
@@ -136,15 +131,8 @@ class MemoryScreen(Dialog[None]):
         self.query_one("#said", KeyLine).show((*words, Content("Esc closes")), " · ")
 
     @property
-    def _chosen_id(self) -> str:
-        listed = self.query_one(OptionList)
-        if listed.highlighted is None or listed.highlighted >= listed.option_count:
-            return ""
-        return listed.get_option_at_index(listed.highlighted).id or ""
-
-    @property
     def _chosen(self) -> Remembered | None:
-        chosen, memory = self._chosen_id, self._memory or MemoryView()
+        chosen, memory = self.query_one(ChoiceList).chosen_id, self._memory or MemoryView()
         return next((kept for kept in memory.items if kept.item.item_id == chosen), None)
 
     @on(OptionList.OptionHighlighted)
@@ -158,11 +146,6 @@ class MemoryScreen(Dialog[None]):
         makes = f"{key_of('memory.tool', self._keys)} has it built" if self._may_change else ""
         sheet.show(details(kept, calls, opens, makes))
 
-    def _say(self, text: str, *, bad: bool = False) -> None:
-        line = self.query_one("#said", KeyLine)
-        line.show((Content(one_line(text, 300)),))
-        line.set_class(bad, "-bad")
-
     # --- finding and looking ----------------------------------------------------------------
 
     @on(Input.Changed, "#find")
@@ -171,7 +154,7 @@ class MemoryScreen(Dialog[None]):
 
     @on(Input.Submitted, "#find")
     def _to_list(self) -> None:
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     def action_find(self) -> None:
         """Focus the filter."""
@@ -208,11 +191,11 @@ class MemoryScreen(Dialog[None]):
         try:
             self._memory = await self._catalog.change_memory(change, item_id, text)
         except AlitaError as error:
-            self._say(f"{error} {error.hint}", bad=True)
+            self.say(f"{error} {error.hint}", bad=True)
             return
         after()
         self._fill()
-        self._say(message)
+        self.say(message)
 
     def action_pin(self) -> None:
         """Pin the chosen item, or no longer."""
@@ -259,7 +242,7 @@ class MemoryScreen(Dialog[None]):
             if kept.offered:
                 self._order(kept.item.item_id)
             else:
-                self._say(
+                self.say(
                     f"A recipe of several calls becomes one tool once it has worked {OFFERED} times alike."
                 )
 
@@ -268,7 +251,7 @@ class MemoryScreen(Dialog[None]):
         try:
             order = await self._catalog.recipe_as_tool(item_id)
         except AlitaError as error:
-            self._say(f"{error} {error.hint}", bad=True)
+            self.say(f"{error} {error.hint}", bad=True)
             return
         self.post_message(CommandAsked(order))
         self.dismiss(None)
@@ -276,7 +259,7 @@ class MemoryScreen(Dialog[None]):
     def action_undo(self) -> None:
         """Bring back what was forgotten last."""
         if not self._gone:
-            self._say("Nothing to undo.")
+            self.say("Nothing to undo.")
             return
         item_id = self._gone[-1]
         self._do("It is remembered again.", "back", item_id, after=partial(self._tell, item_id, back=True))
@@ -291,13 +274,13 @@ class MemoryScreen(Dialog[None]):
     @property
     def _changeable(self) -> Remembered | None:
         if not self._may_change:
-            self._say("This is a recording: the memory is only looked at here.")
+            self.say("This is a recording: the memory is only looked at here.")
             return None
         return self._chosen
 
     def _close_line(self) -> None:
         self.query_one("#box").remove_class("-asking")
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     def action_back(self) -> None:
         """Close the input line or the filter, else the screen."""
@@ -307,7 +290,7 @@ class MemoryScreen(Dialog[None]):
             self._close_line()
         elif find.has_focus or find.value:
             find.value = ""
-            self.query_one(OptionList).focus()
+            self.query_one(ChoiceList).focus()
         else:
             self.dismiss(None)
 

@@ -118,7 +118,7 @@ class DecidingScreen(GuardedScreen):
     def _approve(self, lasting: Lasting) -> None:
         if not (review := self._decidable()):
             return
-        match review.approve(self.panes.code.unread, self._clock(), lasting):
+        match review.approve(self.panes.code.unread, lasting):
             case "mismatch":
                 message = "These are not the bytes that approval is asked for; they cannot be approved."
                 self.notify(message, severity="error")
@@ -195,7 +195,7 @@ class DecidingScreen(GuardedScreen):
         review = self._decidable()
         if review is None:
             return False
-        if not (confirmed := review.confirm(verdict, self._clock())):
+        if not (confirmed := review.confirm(verdict)):
             self.repaint()
         return confirmed
 
@@ -219,7 +219,7 @@ class DecidingScreen(GuardedScreen):
     @on(VerdictBar.Named)
     def _name_typed(self, message: VerdictBar.Named) -> None:
         if review := self._review_of(message.about):
-            review.name_typed(self._clock(), self.panes.code.unread)
+            review.name_typed(self.panes.code.unread)
             self.repaint()
             self._close_fields()
 

@@ -278,6 +278,8 @@ class Evidence(Sheet):
         super().__init__(id=id)
         self.whole_log = False
         """Whether the whole test log is shown."""
+        self.log_key = ""
+        """The key that shows it."""
         self.habits = Habits()
         """How the person decided lately."""
         self.brief: Brief = 0
@@ -302,7 +304,7 @@ class Evidence(Sheet):
             "capabilities": lambda: capabilities(attempt),
             "requirements": lambda: requirements(attempt),
             "review": lambda: review(attempt),
-            "tests": lambda: tests(attempt, log=self.whole_log),
+            "tests": lambda: tests(attempt, log=self.whole_log, log_key=self.log_key),
             "sandbox": lambda: sandbox(attempt, status),
             "grant": lambda: [*grant(build, attempt, self.withheld), *you(self.habits)],
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
@@ -60,6 +60,10 @@ class BuildPanes(Container):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        # Kept here: a callback after a refresh may come when the review is closed and they are removed.
+        self.code = CodeView(id="code")
+        self.evidence = Evidence(id="evidence")
+        self._both = Container(self.evidence, self.code, id="panes")
         self._shown: tuple[BuildState, Attempt, SandboxStatus | None] | None = None
         self._tab: Tab = "Risk"
         self._divisions = 0
@@ -68,19 +72,7 @@ class BuildPanes(Container):
     def compose(self) -> ComposeResult:
         """Tabs, evidence, code."""
         yield PartTabs()
-        with Container(id="panes"):
-            yield Evidence(id="evidence")
-            yield CodeView(id="code")
-
-    @property
-    def code(self) -> CodeView:
-        """The pane with the code."""
-        return self.query_one(CodeView)
-
-    @property
-    def evidence(self) -> Evidence:
-        """The pane with the evidence."""
-        return self.query_one(Evidence)
+        yield self._both
 
     def present(
         self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, bases: Sequence[Base]
@@ -88,6 +80,7 @@ class BuildPanes(Container):
         """Show a build, none of it read yet."""
         self._shown = (build, attempt, status)
         self.evidence.whole_log = False
+        self.evidence.log_key = shown_keys(self.screen).get("log", "")
         self.evidence.brief = 0
         self.evidence.withheld = frozenset()
         self.code.load(attempt.draft.code, bases, marks_of(build, attempt))
@@ -198,7 +191,7 @@ class BuildPanes(Container):
     def _line_asked(self, message: Evidence.LineAsked) -> None:
         message.stop()
         self.show_tab("Code")
-        self._soon(self._go_to, message.line)  # once the code is laid out
+        self.call_after_refresh(self._go_to, message.line)  # once the code is laid out
 
     def _go_to(self, line: int) -> None:
         self.code.go_to_line(line)
@@ -224,12 +217,12 @@ class BuildPanes(Container):
     def _divide_soon(self) -> None:
         self._divisions += 1
         self.code.record_seen(records=False)
-        self._soon(self._divide_height)
+        self.call_after_refresh(self._divide_height)
 
     def _divide_height(self) -> None:
         """Fit the evidence above the code to its first part, as far as the code keeps enough lines."""
         self._divisions -= 1
-        evidence, height = self.evidence, self.query_one("#panes").size.height
+        evidence, height = self.evidence, self._both.size.height
         alone = self.has_class("-single") and not self.has_class("-with-code")
         if alone or self.has_class("-beside") or not evidence.lead:
             evidence.styles.height = None
@@ -245,29 +238,20 @@ class BuildPanes(Container):
                 evidence.styles.height = min(evidence.lead, height - _LEAST_STRIP_LINES if single else room)
             else:
                 evidence.styles.height = min(evidence.lead + 1, room)  # with the blank line, if there is room
-        self._soon(self._settle)
+        self.call_after_refresh(self._settle)
 
     def _settle(self, attempts: int = 10) -> None:
         """Go to the code's worst line once the heights are as they were set; what is on screen then counts as seen."""
         height = self.evidence.styles.height
         if attempts and height is not None and self.evidence.outer_size.height != height.value:
-            self._soon(self._settle, attempts - 1)
+            self.call_after_refresh(self._settle, attempts - 1)
             return
         self.code.reach()
-        self._soon(self._record)
+        self.call_after_refresh(self._record)
 
     def _record(self) -> None:
         if not self._divisions:
             self.code.record_seen(records=True)
-
-    def _soon(self, callback: Callable[..., None], *arguments: object) -> None:
-        """Call it after the next refresh, unless the review is closed by then and its panes are gone."""
-
-        def call() -> None:
-            if self.query("#code") and self.query("#evidence"):
-                callback(*arguments)
-
-        self.call_after_refresh(call)
 
     def _name_code(self) -> None:
         code = self.code

@@ -11,8 +11,8 @@ from alita_tui.spine.text import neutralise, reveal
 from alita_tui.state.build import Attempt
 
 
-def tests(attempt: Attempt, *, log: bool = False) -> list[Row]:
-    """Return each self-test and run; with `log` also their output and the tests' code."""
+def tests(attempt: Attempt, *, log: bool, log_key: str) -> list[Row]:
+    """Return each self-test and run; with `log` also their output and the tests' code, else the key that shows them."""
     reports = attempt.reports
     cases = reports[-1].cases if reports else ()
     good = sum(case.passed for case in cases)
@@ -46,7 +46,12 @@ def tests(attempt: Attempt, *, log: bool = False) -> list[Row]:
     else:
         lines = sum(len(_output(report)) for report in (*reports, *attempt.granted_reports))
         rows.append(
-            Row(((f"  log of {lines} lines and the tests' code", "muted"), ("  s shows them", "wait")))
+            Row(
+                (
+                    (f"  log of {lines} lines and the tests' code", "muted"),
+                    (f"  {log_key} shows them", "wait"),
+                )
+            )
         )
     return rows
 

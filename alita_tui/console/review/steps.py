@@ -81,7 +81,7 @@ class BuildReview:
         """Return why an input is no verdict on this build; empty if it counts."""
         return objection(timed, self.paint.at if self.paint else None)
 
-    def approve(self, unread: int, at: float, lasting: Lasting = "library") -> Outcome:
+    def approve(self, unread: int, lasting: Lasting = "library") -> Outcome:
         """Return the outcome of an approval key. Steps towards the other kind of approval do not count."""
         if lasting != self.lasting:
             self.back()
@@ -96,7 +96,7 @@ class BuildReview:
             return "unread"
         return "approved"
 
-    def confirm(self, verdict: Twice, at: float) -> bool:
+    def confirm(self, verdict: Twice) -> bool:
         """Return True at the second press; announce it at the first."""
         if self.announced == verdict:
             return True
@@ -104,7 +104,7 @@ class BuildReview:
         self.announced = verdict
         return False
 
-    def name_typed(self, at: float, unread: int = 0) -> None:
+    def name_typed(self, unread: int = 0) -> None:
         """Record that all risks were named. Approving still takes a key; the bar shows first how much is `unread`."""
         self.named, self.unread_known = True, unread > 0
 

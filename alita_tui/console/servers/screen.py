@@ -17,6 +17,7 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.messages import CommandAsked
 from alita_tui.console.servers.ports import ServerChange, ServerLine, ServersCatalog
 from alita_tui.console.servers.rows import details, server_row
+from alita_tui.console.widgets.choice_list import ChoiceList
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
@@ -24,7 +25,7 @@ from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import Clock
-from alita_tui.spine.text import counted, one_line
+from alita_tui.spine.text import counted
 from alita_tui.state.servers import SeenServer
 from alita_tui.view.model import SessionView
 
@@ -65,13 +66,13 @@ class ServersScreen(Dialog[None]):
         with Vertical(id="box"):
             yield Plain(id="head")
             with Container(id="both"):
-                yield OptionList(id="list", markup=False)
+                yield ChoiceList()
                 yield Sheet(id="detail")
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
         """Read the servers."""
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
         self._hint()
         self.action_look()
 
@@ -92,7 +93,7 @@ class ServersScreen(Dialog[None]):
         try:
             self._servers = await self._catalog.servers()
         except AlitaError as error:
-            self._say(str(error), bad=True)
+            self.say(str(error), bad=True)
             return
         self._fill()
 
@@ -101,22 +102,16 @@ class ServersScreen(Dialog[None]):
     def _fill(self) -> None:
         if self._servers is None:
             return
-        listed = self.query_one(OptionList)
-        chosen, index = self._chosen_name, listed.highlighted or 0
+        listed = self.query_one(ChoiceList)
         width = max(listed.size.width - 2, 40)
         options = [
             Option(server_row(server, self._seen(server.name), width), id=server.name)
             for server in self._servers
         ]
-        listed.clear_options()
-        listed.add_options(options or [Option(_NONE, disabled=True)])
-        names = [server.name for server in self._servers]
-        listed.highlighted = (
-            names.index(chosen) if chosen in names else min(index, len(names) - 1) if names else None
-        )
+        listed.fill(options, _NONE)
         tools = [tool for server in self._servers for tool in server.tools]
         approved = sum(tool.state == "approved" for tool in tools)
-        summary = f"  {counted(len(names), 'server')}, {approved} of {counted(len(tools), 'tool')} approved"
+        summary = f"  {counted(len(options), 'server')}, {approved} of {counted(len(tools), 'tool')} approved"
         self.query_one("#head", Plain).update(Content.assemble(("MCP servers", "bold $accent"), summary))
         self._about()
 
@@ -124,20 +119,13 @@ class ServersScreen(Dialog[None]):
         return next((server for server in self._view.state.servers if server.name == name), None)
 
     @property
-    def _chosen_name(self) -> str:
-        listed = self.query_one(OptionList)
-        if listed.highlighted is None or listed.highlighted >= listed.option_count:
-            return ""
-        return listed.get_option_at_index(listed.highlighted).id or ""
-
-    @property
     def _chosen(self) -> ServerLine | None:
-        name = self._chosen_name
+        name = self.query_one(ChoiceList).chosen_id
         return next((server for server in self._servers or () if server.name == name), None)
 
     @on(OptionList.OptionHighlighted)
     def _moved(self) -> None:
-        if self._asked and self._asked != self._chosen_name:
+        if self._asked and self._asked != self.query_one(ChoiceList).chosen_id:
             self._asked = ""
             self._hint()
         self._about()
@@ -165,20 +153,15 @@ class ServersScreen(Dialog[None]):
         line.set_class(False, "-bad")
         line.show((*words, Content("Esc closes")), " · ")
 
-    def _say(self, text: str, *, bad: bool = False) -> None:
-        line = self.query_one("#said", KeyLine)
-        line.show((Content(one_line(text, 300)),))
-        line.set_class(bad, "-bad")
-
     # --- doing --------------------------------------------------------------------------------
 
     @property
     def _changeable(self) -> ServerLine | None:
         if not self._may_change:
-            self._say("This is a recording: the servers are only looked at here.")
+            self.say("This is a recording: the servers are only looked at here.")
             return None
         if self._busy:
-            self._say("Wait: the last thing is not done yet.")
+            self.say("Wait: the last thing is not done yet.")
             return None
         return self._chosen
 
@@ -203,7 +186,7 @@ class ServersScreen(Dialog[None]):
         self._asked = server.name
         tools = counted(sum(tool.state == "approved" for tool in server.tools), "tool")
         key = key_of("servers.remove", self._keys)
-        self._say(f"{key} again removes {server.name} and archives {tools} of it.", bad=True)
+        self.say(f"{key} again removes {server.name} and archives {tools} of it.", bad=True)
 
     def action_approve(self) -> None:
         """Open the next waiting tool, where it can be approved."""
@@ -214,7 +197,7 @@ class ServersScreen(Dialog[None]):
             None,
         )
         if tool is None:
-            self._say("No tool of it waits to be approved.")
+            self.say("No tool of it waits to be approved.")
         else:
             self._show(server.name, tool.name)
 
@@ -225,29 +208,29 @@ class ServersScreen(Dialog[None]):
         try:
             details = await self._catalog.server_tool(server, tool)
         except AlitaError as error:
-            self._say(f"{error} {error.hint}", bad=True)
+            self.say(f"{error} {error.hint}", bad=True)
             return
         if self.is_current:
             self.app.push_screen(ToolApproval(details, self._catalog, self.approved))
 
     def approved(self, message: str) -> None:
         """Report that a tool was approved, and read the servers again."""
-        self._say(message)
+        self.say(message)
         self.action_look()
 
     @work(name="change server", group="server", exit_on_error=False)
     async def _do(self, change: ServerChange, name: str, meanwhile: str = "") -> None:
         self._busy = True
         if meanwhile:
-            self._say(meanwhile)
+            self.say(meanwhile)
         try:
             message = await self._catalog.change_server(change, name)
         except AlitaError as error:
-            self._say(f"{error} {error.hint}", bad=True)
+            self.say(f"{error} {error.hint}", bad=True)
             return
         finally:
             self._busy = False
         if change == "remove":
             self.post_message(CommandAsked(RefreshLibrary()))
-        self._say(message)
+        self.say(message)
         self.action_look()

@@ -287,7 +287,7 @@ def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
             for number in range(deck.picture_rows.get((handle, columns), ROWS))
         ]
     mark = rating_mark(deck, card)
-    told = (evidence(deck, section), str(row.meta), f"you: {mark}" if mark else "")
+    told = (evidence(section), str(row.meta), f"you: {mark}" if mark else "")
     if said := " · ".join(filter(None, told)):
         lines.append(Drawn(-1, clip(((" " * MARGIN, ""), (said, "muted")), width)))
     return lines

@@ -183,7 +183,7 @@ def _given_handles(view: SessionView, task_id: TaskId) -> Sequence[str]:
 
 def _answer(deck: Deck, section: Section, row: TraceRow) -> list[Row]:
     """Return the evidence of an answer: each tool run, page and build that led to it, and its files."""
-    rows = heading("Evidence", evidence(deck, section) or "nothing that was run or read")
+    rows = heading("Evidence", evidence(section) or "nothing that was run or read")
     for at in section.cards:
         card = deck.cards[at]
         if card.kind not in ("step", "build"):

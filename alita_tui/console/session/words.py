@@ -29,7 +29,8 @@ TRY = (
 def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
     """Return the lines of an empty trace; the first is its heading."""
     if replay:
-        return "The recording begins here.", "Space plays it, → goes one event on."
+        play, forward = key_of("replay.toggle", keys), key_of("replay.forward", keys)
+        return "The recording begins here.", f"{play} plays it, {forward} goes one event on."
     help_key, palette, sessions = (
         key_of(action, keys) for action in ("app.help", "app.palette", "app.sessions")
     )

@@ -18,13 +18,13 @@ from alita_tui.console.messages import ReplayAsked
 from alita_tui.console.ports import Switch
 from alita_tui.console.sessions.catalog import SessionCatalog, SessionLine
 from alita_tui.console.sessions.rows import details, hit_row, session_row
+from alita_tui.console.widgets.choice_list import ChoiceList
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.sessions import SessionHit
-from alita_tui.spine.text import one_line
 
 _LEAST = 2
 """Length from which a text is searched for in all events."""
@@ -75,7 +75,7 @@ class SessionsScreen(Dialog[Switch | None]):
             yield Plain(id="head")
             yield Input(placeholder="Search titles, tags and all that was said", id="find")
             with Horizontal(id="middle"):
-                yield OptionList(id="list", markup=False)
+                yield ChoiceList()
                 with VerticalScroll(id="detail", can_focus=False):
                     yield Plain(id="about")
             yield Input(id="line")
@@ -84,14 +84,14 @@ class SessionsScreen(Dialog[Switch | None]):
     def on_mount(self) -> None:
         """Fill and focus the list; filling it before the first layout saves a second one."""
         self._fill(self._expected_width)
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     def reopen(self, lines: tuple[SessionLine, ...]) -> None:
         """Take the sessions of now, before the screen is shown again; marks and what can be undone stay."""
         self._lines, self._hits = lines, ()
         with self.prevent(Input.Changed):
             self.query_one("#find", Input).value = ""
-        self.query_one("#said", KeyLine).remove_class("-told")
+        self.query_one("#said", KeyLine).remove_class("-message")
         self._close_line()
         self._fill()
 
@@ -108,7 +108,7 @@ class SessionsScreen(Dialog[Switch | None]):
 
     def _refit(self) -> None:
         """Fill the list again if it is not as wide as it was filled for."""
-        width = self.query_one(OptionList).size.width
+        width = self.query_one(ChoiceList).size.width
         if not width:  # it is laid out a moment later
             self.call_after_refresh(self._refit)
         elif width != self._filled_for:
@@ -133,8 +133,8 @@ class SessionsScreen(Dialog[Switch | None]):
 
     def _fill(self, columns: int = 0) -> None:
         """Fill the list, for its own width unless `columns` says another."""
-        listed = self.query_one(OptionList)
-        before = self._option_id
+        listed = self.query_one(ChoiceList)
+        before = listed.chosen_id
         self._filled_for = columns or listed.size.width
         width = max(self._filled_for - 2, 30)
         now, found = self._clock(), self._fitting()
@@ -175,7 +175,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self.query_one("#head", Plain).update(
             Content.assemble(("Sessions", "bold $accent"), f"  {shown}{also}   Enter opens · Esc goes back")
         )
-        if not self.query_one("#said", Plain).has_class("-told"):
+        if not self.query_one("#said", Plain).has_class("-message"):
             self._hint()
 
     def _hint(self) -> None:
@@ -185,20 +185,13 @@ class SessionsScreen(Dialog[Switch | None]):
         self.query_one("#said", KeyLine).show(words, " · ")
 
     @property
-    def _option_id(self) -> str | None:
-        listed = self.query_one(OptionList)
-        if listed.highlighted is None or listed.highlighted >= listed.option_count:
-            return None
-        return listed.get_option_at_index(listed.highlighted).id
-
-    @property
     def _hit(self) -> SessionHit | None:
-        chosen = self._option_id or ""
+        chosen = self.query_one(ChoiceList).chosen_id
         return self._hits[int(chosen[4:])] if chosen.startswith("hit:") else None
 
     @property
     def _line(self) -> SessionLine | None:
-        chosen = self._option_id or ""
+        chosen = self.query_one(ChoiceList).chosen_id
         hit = self._hit
         wanted = hit.session_id if hit is not None else chosen.removeprefix("session:")
         return next((line for line in self._lines if line.session_id == wanted), None)
@@ -210,10 +203,10 @@ class SessionsScreen(Dialog[Switch | None]):
             self._about_line = line
             self.query_one("#about", Plain).update(details(line, self._keys) if line is not None else "")
 
-    def _say(self, text: str) -> None:
-        said = self.query_one("#said", KeyLine)
-        said.show((Content(one_line(text, 300)),))
-        said.add_class("-told")
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Show a message in place of the keys."""
+        super().say(text, bad=bad)
+        self.query_one("#said").add_class("-message")
 
     # --- searching ------------------------------------------------------------------------
 
@@ -229,7 +222,7 @@ class SessionsScreen(Dialog[Switch | None]):
         try:
             hits = await self._keeper.search(text)
         except AlitaError as error:
-            self._say(str(error))
+            self.say(str(error))
             return
         if text == self._wanted:
             self._hits = hits
@@ -237,7 +230,7 @@ class SessionsScreen(Dialog[Switch | None]):
 
     @on(Input.Submitted, "#find")
     def _to_list(self) -> None:
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     def action_find(self) -> None:
         """Focus the search."""
@@ -254,14 +247,14 @@ class SessionsScreen(Dialog[Switch | None]):
             self.dismiss(Switch(line.session_id))  # it goes on there, and is looked at here
         elif line is not None and line.state == "open" and line.session_id != self._current:
             look = key_of("sessions.view", self._keys)
-            self._say(f"Open in another window. {look} opens it read-only.")
+            self.say(f"Open in another window. {look} opens it read-only.")
         elif line is not None and line.imported:
             look = key_of("sessions.view", self._keys)
-            self._say(
+            self.say(
                 f"What was approved elsewhere is not approved here: it does not go on. {look} looks at it."
             )
         elif line is not None and not line.readable:
-            self._say(f"Nothing was opened. {line.own_title}")
+            self.say(f"Nothing was opened. {line.own_title}")
         elif line is not None:
             self.dismiss(None if line.session_id == self._current else Switch(line.session_id))
 
@@ -284,14 +277,12 @@ class SessionsScreen(Dialog[Switch | None]):
             return
         other = self._marked or line.parent or self._current
         if not other or other == line.session_id:
-            self._say(
-                f"Compare it with which? {key_of('sessions.mark', self._keys)} marks another one first."
-            )
+            self.say(f"Compare it with which? {key_of('sessions.mark', self._keys)} marks another one first.")
             return
         try:
             found = await self._keeper.compare(other, line.session_id)
         except AlitaError as error:
-            self._say(str(error))
+            self.say(str(error))
             return
         from alita_tui.console.sessions.compare import CompareScreen
 
@@ -314,7 +305,7 @@ class SessionsScreen(Dialog[Switch | None]):
 
     def _close_line(self) -> None:
         self.query_one("#box").remove_class("-asking")
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     @work(name="tidy", group="tidy", exit_on_error=False)
     async def _do(self, said: str, change: Callable[[], Awaitable[None]], undo: _Undo | None) -> None:
@@ -322,11 +313,11 @@ class SessionsScreen(Dialog[Switch | None]):
             await change()
             self._lines = await self._keeper.sessions()
         except AlitaError as error:
-            self._say(str(error))
+            self.say(str(error))
             return
         if undo is not None:
             self._undo.append(undo)
-        self._say(
+        self.say(
             said + (f"  {key_of('sessions.undo', self._keys)} takes it back." if undo is not None else "")
         )
         self._fill()
@@ -376,7 +367,7 @@ class SessionsScreen(Dialog[Switch | None]):
         if (line := self._line) is None:
             return
         if line.session_id == self._current:
-            self._say("This session is open; open another one first.")
+            self.say("This session is open; open another one first.")
             return
         keeper, name = self._keeper, line.session_id
         undo = _Undo("It is back.", lambda: keeper.restore(name))
@@ -385,7 +376,7 @@ class SessionsScreen(Dialog[Switch | None]):
     def action_undo(self) -> None:
         """Undo the last change."""
         if not self._undo:
-            self._say("Nothing to undo.")
+            self.say("Nothing to undo.")
             return
         last = self._undo.pop()
         self._do(last.said, last.run, None)
@@ -397,6 +388,6 @@ class SessionsScreen(Dialog[Switch | None]):
             self._close_line()
         elif self.query_one("#find", Input).has_focus or self._wanted:
             self.query_one("#find", Input).value = ""
-            self.query_one(OptionList).focus()
+            self.query_one(ChoiceList).focus()
         else:
             self.dismiss(None)

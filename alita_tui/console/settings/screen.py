@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
 from textual import on
@@ -13,9 +13,11 @@ from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from alita_tui.console.actions import bindings
+from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.ports import SettingLine
+from alita_tui.console.widgets.choice_list import ChoiceList
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import cut
 from alita_tui.spine.errors import AlitaError
@@ -32,6 +34,7 @@ class SettingsScreen(Dialog[None]):
         self,
         lines: tuple[SettingLine, ...],
         change: Callable[[str, str], Awaitable[tuple[SettingLine, ...]]],
+        keys: Mapping[str, str],
         *,
         wanted: str = "",
     ) -> None:
@@ -39,27 +42,25 @@ class SettingsScreen(Dialog[None]):
         super().__init__()
         self._lines = lines
         self._change = change
+        self._keys = keys
         self._wanted = wanted
 
     def compose(self) -> ComposeResult:
         """Filter, list, meaning and value."""
         with Vertical(id="box"):
-            yield Plain(
-                Content.assemble(
-                    ("Settings", "bold $accent"),
-                    "   Enter changes one · / filters · Esc closes",
-                )
-            )
+            keys = f"   Enter changes one · {key_of('settings.find', self._keys)} filters · Esc closes"
+            yield Plain(Content.assemble(("Settings", "bold $accent"), keys))
             yield Input(self._wanted, placeholder="Filter by name", id="filter")
-            yield OptionList(id="list", markup=False)
+            yield ChoiceList()
             yield Plain(id="meaning")
             yield Input(id="value", disabled=True)
-            yield Plain("A change takes effect in the next session.", id="said")
+            yield KeyLine(id="said")
 
     def on_mount(self) -> None:
         """Fill the list."""
+        self.say("A change takes effect in the next session.")
         self._fill()
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     def on_resize(self) -> None:
         """Draw for the new width."""
@@ -67,24 +68,18 @@ class SettingsScreen(Dialog[None]):
 
     @property
     def _chosen(self) -> SettingLine | None:
-        listed = self.query_one(OptionList)
-        if listed.highlighted is None or not listed.option_count:
-            return None
-        key = listed.get_option_at_index(listed.highlighted).id
+        key = self.query_one(ChoiceList).chosen_id
         return next((line for line in self._lines if line.key == key), None)
 
     def _fill(self) -> None:
-        listed, needle = self.query_one(OptionList), self.query_one("#filter", Input).value.casefold()
-        highlighted = listed.highlighted or 0
-        listed.clear_options()
+        listed, needle = self.query_one(ChoiceList), self.query_one("#filter", Input).value.casefold()
         width = max(listed.size.width - 2, 40)
-        for line in self._lines:
-            if needle in line.key.casefold() or needle in line.meaning.casefold():
-                listed.add_option(Option(_row(line, width), id=line.key))
-        if listed.option_count:
-            listed.highlighted = min(highlighted, listed.option_count - 1)
-        else:
-            listed.add_option(Option("No setting fits.", disabled=True))
+        options = [
+            Option(_row(line, width), id=line.key)
+            for line in self._lines
+            if needle in line.key.casefold() or needle in line.meaning.casefold()
+        ]
+        listed.fill(options, "No matches.")
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
@@ -92,7 +87,7 @@ class SettingsScreen(Dialog[None]):
 
     @on(Input.Submitted, "#filter")
     def _to_list(self) -> None:
-        self.query_one(OptionList).focus()
+        self.query_one(ChoiceList).focus()
 
     @on(OptionList.OptionHighlighted)
     def _explain(self) -> None:
@@ -121,20 +116,15 @@ class SettingsScreen(Dialog[None]):
         try:
             self._lines = await self._change(line.key, event.value)
         except AlitaError as error:
-            self._say(str(error), bad=True)
+            self.say(str(error), bad=True)
             return
         changed = next(candidate for candidate in self._lines if candidate.key == line.key)
         if changed.origin.startswith(("environment", "flag", ".env")):
-            self._say(f"Saved, but {changed.origin} overrides it.", bad=True)
+            self.say(f"Saved, but {changed.origin} overrides it.", bad=True)
         else:
-            self._say(f"{line.key} = {changed.value or 'empty'}", bad=False)
+            self.say(f"{line.key} = {changed.value or 'empty'}")
         self.action_back()
         self._fill()
-
-    def _say(self, text: str, *, bad: bool) -> None:
-        line = self.query_one("#said", Plain)
-        line.update(one_line(text, 300))
-        line.set_class(bad, "-bad")
 
     def action_filter(self) -> None:
         """Focus the filter."""
@@ -142,7 +132,7 @@ class SettingsScreen(Dialog[None]):
 
     def action_back(self) -> None:
         """Go from a field to the list, else close."""
-        listed = self.query_one(OptionList)
+        listed = self.query_one(ChoiceList)
         if listed.has_focus:
             self.dismiss(None)
             return

@@ -19,6 +19,7 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.messages import CopyAsked, ReplayAsked, ToolAsked
 from alita_tui.console.statistics import drawing
 from alita_tui.console.statistics.ports import StatisticsCatalog
+from alita_tui.console.widgets.choice_list import ChoiceList
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
@@ -31,7 +32,7 @@ _PERIODS: tuple[int | None, ...] = (7, 30, 90, 365, None)
 _TICK = 0.2
 
 
-class Rows(OptionList, inherit_bindings=False):
+class Rows(ChoiceList, inherit_bindings=False):
     """A list whose left and right belong to the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -83,7 +84,7 @@ class StatisticsScreen(Dialog[None]):
             yield Plain(id="totals")
             yield Plain(id="charts")
             yield Plain(id="columns")
-            yield Rows(id="rows", markup=False)
+            yield Rows(id="rows")
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
@@ -144,7 +145,7 @@ class StatisticsScreen(Dialog[None]):
         if report is None:
             self._keys_line()
             if self._problem:
-                self._say(self._problem, bad=True)
+                self.say(self._problem, bad=True)
             return
         if self._opened is not None:
             below[0].display = bool(self._opened[2])
@@ -237,11 +238,6 @@ class StatisticsScreen(Dialog[None]):
     def _help(self) -> str:
         return f"{key_of('app.help', self._keys)} all keys"
 
-    def _say(self, text: str, *, bad: bool = False) -> None:
-        line = self.query_one("#said", KeyLine)
-        line.show((Content(one_line(text, 300)),))
-        line.set_class(bad, "-bad")
-
     # --- keys -------------------------------------------------------------------------------
 
     def action_period(self, step: int) -> None:
@@ -284,27 +280,21 @@ class StatisticsScreen(Dialog[None]):
             self._opened = (name, places, self._notes.get(chosen, ""))
             self._draw()
         elif name:
-            self._say("No single events are kept for this row: choose another table.")
+            self.say("No single events are kept for this row: choose another table.")
 
     def action_act(self) -> None:
         """Act on the advice at the cursor, else on the first."""
-        listed = self.query_one(Rows)
-        highlighted = listed.highlighted
-        chosen = (
-            listed.get_option_at_index(highlighted).id
-            if highlighted is not None and highlighted < listed.option_count
-            else None
-        )
-        advice = self._advice.get(chosen or "") or next(iter(self._advice.values()), None)
+        chosen = self.query_one(Rows).chosen_id
+        advice = self._advice.get(chosen) or next(iter(self._advice.values()), None)
         if advice is None:
-            self._say("There is nothing to act on.")
+            self.say("There is nothing to act on.")
         elif advice.tool:
             self.post_message(ToolAsked(advice.tool))
         elif advice.setting:
             self.post_message(self.SettingAsked(advice.setting))
         else:
             self.post_message(CopyAsked(advice.command))
-            self._say(f"Copied: {advice.command}")
+            self.say(f"Copied: {advice.command}")
 
     @work(name="export", group="statistics", exit_on_error=False)
     async def action_export(self) -> None:
@@ -314,6 +304,6 @@ class StatisticsScreen(Dialog[None]):
         try:
             path = await self._catalog.export_statistics(self._report, self._by)
         except AlitaError as error:
-            self._say(str(error), bad=True)
+            self.say(str(error), bad=True)
             return
-        self._say(f"Written: {path}")
+        self.say(f"Written: {path}")

@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.messages import CommandAsked
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import at_words
 from alita_tui.events import NO_AGENT, NO_TASK, AgentId, TaskId
@@ -94,12 +95,12 @@ class TasksScreen(Dialog[None]):
             yield Plain(self._heading())
             yield OptionList(id="list", markup=False)
             yield Input(placeholder="What the task asks for; Enter keeps it, Esc does not", id="words")
-            yield Plain(id="said")
+            yield KeyLine(id="said")
 
     def on_mount(self) -> None:
         """Draw, with the queue's first task chosen, else the first that has not ended."""
         self._draw()
-        self._say(summary(self._view))
+        self.say(summary(self._view))
         listed = self.query_one(OptionList)
         parts = [line.part for line in self._lines]
         unfinished = next((number for number, part in enumerate(parts) if part in ("waiting", "running")), 0)
@@ -115,7 +116,7 @@ class TasksScreen(Dialog[None]):
         if view.seq != self._view.seq:
             self._view = view
             self._draw()
-            self._say(summary(view))
+            self.say(summary(view))
 
     # --- drawing ----------------------------------------------------------------------------
 
@@ -144,23 +145,20 @@ class TasksScreen(Dialog[None]):
         if self._lines:
             listed.highlighted = next(matches, min(index, len(self._lines) - 1))
 
-    def _say(self, text: str) -> None:
-        self.query_one("#said", Plain).update(one_line(text, 300))
-
     # --- what a person asks for ---------------------------------------------------------------
 
     def _ask(self, command: Command) -> None:
         if self._may_change:
             self.post_message(CommandAsked(command))
         else:
-            self._say("This is a recording: nothing of it can be changed.")
+            self.say("This is a recording: nothing of it can be changed.")
 
     def _queued(self) -> _Line | None:
         """The chosen task if it waits in the queue; else say that only those can be changed."""
         line = self._chosen
         if line is not None and line.part == "queued":
             return line
-        self._say("Only a task in the queue has a place and can be changed.")
+        self.say("Only a task in the queue has a place and can be changed.")
         return None
 
     @on(OptionList.OptionSelected)
@@ -168,7 +166,7 @@ class TasksScreen(Dialog[None]):
         """Show only the chosen task's rows of the trace."""
         line = self._chosen
         if line is None or line.part == "queued":
-            self._say("It has not begun: it has no rows yet.")
+            self.say("It has not begun: it has no rows yet.")
             return
         self.post_message(self.Alone(line.task_id))
         self.dismiss(None)
@@ -194,7 +192,7 @@ class TasksScreen(Dialog[None]):
         elif line is not None and line.part in ("queued", "running"):
             self._ask(CancelTask(task_id=line.queue_id or line.task_id))
         else:
-            self._say("It has ended, or waits for your decision or answer.")
+            self.say("It has ended, or waits for your decision or answer.")
 
     def action_retry(self) -> None:
         """Try the chosen task again, which ended."""
@@ -202,7 +200,7 @@ class TasksScreen(Dialog[None]):
         if line is not None and line.part == "ended":
             self._ask(Retry(task_id=line.task_id))
         else:
-            self._say("Only what ended can be tried again.")
+            self.say("Only what ended can be tried again.")
 
     def action_pause(self) -> None:
         """Pause the queue, or let it go on."""
@@ -217,10 +215,10 @@ class TasksScreen(Dialog[None]):
         if task is None:
             return
         if task.again:
-            self._say("A task that is tried again keeps its words.")
+            self.say("A task that is tried again keeps its words.")
             return
         if task.text != one_line(task.text, len(task.text) + 1):  # the field would lose what it cannot show
-            self._say(f"It has several lines: alita tasks edit {task.queue_id} TEXT")
+            self.say(f"It has several lines: alita tasks edit {task.queue_id} TEXT")
             return
         self._edited = task.queue_id
         words = self.query_one(Input)

@@ -6,9 +6,12 @@ from pathlib import PurePath
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 
 from alita_tui.console.actions import action
+from alita_tui.console.widgets.key_line import KeyLine
+from alita_tui.spine.text import one_line
 from alita_tui.view.model import SessionView
 
 Stylesheets = list[str | PurePath]
@@ -24,6 +27,12 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def advance(self, view: SessionView) -> None:
         """Take a newer view. Most dialogs do not follow the session."""
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Show a message in the line `#said`, in red if it is `bad`."""
+        line = self.query_one("#said", KeyLine)
+        line.show((Content(one_line(text, 400)),))
+        line.set_class(bad, "-bad")
 
     def action_back(self) -> None:
         """Close the dialog."""

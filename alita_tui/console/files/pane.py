@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -22,22 +21,23 @@ from alita_tui.console.widgets.styled_text import (
     marked,
     restyle,
     text_of,
-    theme_styles,
     to_strip,
     width_of,
 )
+from alita_tui.console.widgets.styled_view import StyledView
 
-STYLES = (*markdown.STYLES, "cursor", "cell", "hit", "selected", "bad", "good", "wait")
 _ASIDE = 16
 """Cells that a key moves a long line aside."""
 _MOST_SELECTED = 5_000
 """Lines that the mouse can copy."""
 
 
-class Pane(ScrollView, can_focus=True):
+class Pane(StyledView, can_focus=True):
     """Lines of a file. Subclasses return their number and the look of each."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("pane", "file_pane", excluded=("pane.help",))
+    STYLES = (*markdown.STYLES, "cursor", "cell", "hit", "selected", "bad", "good", "wait")
+    SPECS: ClassVar[Mapping[str, str]] = {"cell": "background on primary"}
     DEFAULT_CSS = """
     Pane {
         background: $background; color: $foreground; height: 1fr;
@@ -71,7 +71,6 @@ class Pane(ScrollView, can_focus=True):
         self.needle = ""
         self.aside = 0
         """Cells by which lines are moved to the left."""
-        self._styles: dict[str, Style] = {}
 
     # --- for subclasses ----------------------------------------------------------------------
 
@@ -124,22 +123,9 @@ class Pane(ScrollView, can_focus=True):
         """Lay out for the new width."""
         self.recount()
 
-    def notify_style_update(self) -> None:
-        """Drop the cached styles: the theme may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-        self.refresh()
-
-    @property
-    def inks(self) -> dict[str, Style]:
-        """Return the styles under the theme."""
-        if not self._styles:
-            self._styles = theme_styles(self.app.theme_variables, STYLES, cell="background on primary")
-        return self._styles
-
     def render_line(self, y: int) -> Strip:
         """Render a line."""
-        base, styles = self.rich_style, self.inks
+        base, styles = self.rich_style, self._styles
         width = self.scrollable_content_region.width
         if y < self.fixed:
             return to_strip(self.top(width), styles, base, width)

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import ClassVar
 
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.messages import CopyAsked, ToolAsked
-from alita_tui.console.widgets.styled_text import Line, at_words, spread, theme_styles, to_strip, wrap
+from alita_tui.console.widgets.styled_text import Line, at_words, spread, to_strip, wrap
+from alita_tui.console.widgets.styled_view import StyledView
 from alita_tui.events import ToolCard
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
@@ -25,13 +24,13 @@ STATES = {
     "trusted": ("●", "good"), "provisional": ("◐", "wait"), "draft": ("○", "muted"), "stale": ("◌", "muted"),
     "archived": ("◌", "muted"), "revoked": ("✗", "bad"), "quarantined": ("✗", "bad"),
 }  # fmt: skip
-_STYLES = ("muted", "good", "warn", "bad", "wait", "name", "cursor")
 
 
-class Library(ScrollView, can_focus=True):
+class Library(StyledView, can_focus=True):
     """Two lines per tool: name and figures, then its description."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
+    STYLES = ("muted", "good", "warn", "bad", "wait", "name", "cursor")
     DEFAULT_CSS = """
     Library {
         background: $background; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden;
@@ -49,7 +48,6 @@ class Library(ScrollView, can_focus=True):
         self._filter = ""
         self._touched = ""
         self._cursor = 0
-        self._styles: dict[str, Style] = {}
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view; scroll to the tool that was found, built or run last."""
@@ -90,17 +88,9 @@ class Library(ScrollView, can_focus=True):
         """Draw for the new width."""
         self._fit()
 
-    def notify_style_update(self) -> None:
-        """Drop the cached styles: the theme may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-        self.refresh()
-
     def render_line(self, y: int) -> Strip:
         """Render a line."""
         width, base = self.scrollable_content_region.width, self.rich_style
-        if not self._styles:
-            self._styles = theme_styles(self.app.theme_variables, _STYLES)
         index, part = divmod(y + self.scroll_offset.y, 2)
         if not self._cards:
             message = "No tool fits." if self._all else "No tools yet. alita builds one when a task needs it."
@@ -154,14 +144,6 @@ class Library(ScrollView, can_focus=True):
             if (line := 2 * index - top) >= self.size.height:
                 return
             yield line, partial(self._move, index)
-
-    def on_focus(self) -> None:
-        """Show the cursor."""
-        self.refresh()
-
-    def on_blur(self) -> None:
-        """Hide the cursor."""
-        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         """A click selects, a second one opens."""

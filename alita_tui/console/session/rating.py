@@ -8,9 +8,10 @@ from textual import on
 from textual.screen import Screen
 from textual.widgets import Input
 
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session import words
 from alita_tui.console.session.trace import Trace
-from alita_tui.spine.commands import Command, GiveFeedback
+from alita_tui.spine.commands import GiveFeedback
 
 if TYPE_CHECKING:
     from alita_tui.console.replay.bar import ReplayBar
@@ -27,10 +28,6 @@ class Rating(Screen[None]):
     _asks_should_be = False
     """Whether the line asks what the answer should be, not what is wrong with it."""
 
-    def ask(self, command: Command) -> None:
-        """Hand a command to the engine."""
-        raise NotImplementedError
-
     @on(Trace.RateAsked)
     def _rate(self, message: Trace.RateAsked) -> None:
         """Send a 👍 or a withdrawal at once; otherwise ask what is wrong, or what it should be."""
@@ -40,7 +37,9 @@ class Rating(Screen[None]):
             self.notify(words.NOT_RATED)
             return
         if message.rating in ("up", "undo"):
-            self.ask(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))
+            self.post_message(
+                CommandAsked(GiveFeedback(rating="up", seq=message.seq, undo=message.rating == "undo"))
+            )
             return
         self._rated, self._asks_should_be = message.seq, message.rating == "should_be"
         line = self.query_one("#wrong", Input)
@@ -64,7 +63,9 @@ class Rating(Screen[None]):
         event.input.display = False
         text, expected = ("", event.value) if self._asks_should_be else (event.value, "")
         if expected.strip() or not self._asks_should_be:
-            self.ask(GiveFeedback(rating="down", seq=self._rated, text=text, expected=expected))
+            self.post_message(
+                CommandAsked(GiveFeedback(rating="down", seq=self._rated, text=text, expected=expected))
+            )
             self.app.drafts.keep(self._draft, "")
         event.input.value = ""
         self.query_one(Trace).focus()

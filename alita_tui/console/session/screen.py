@@ -41,7 +41,6 @@ from alita_tui.console.widgets.pane_title import PaneTitle
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.events import NO_TASK, TaskId
 from alita_tui.spine.commands import (
-    Command,
     SubmitTask,
 )
 from alita_tui.spine.text import counted
@@ -86,10 +85,6 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         self._only_task: OneTask | None = None
         """The only task whose rows are shown; None: all are."""
         self._spinner: Timer | None = None
-
-    def ask(self, command: Command) -> None:
-        """Hand a command to the engine."""
-        self.post_message(CommandAsked(command))
 
     def compose(self) -> ComposeResult:
         """Panes above, composer and status line below."""
@@ -279,7 +274,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
     def _suggested(self, message: Suggestion.Chosen) -> None:
         self.home_focus()
         self._expect(message.task)
-        self.ask(SubmitTask(text=message.task))
+        self.post_message(CommandAsked(SubmitTask(text=message.task)))
 
     def _expect(self, text: str, files: tuple[str, ...] = ()) -> Trace:
         """Show a task at once, with a spinner until something comes of it."""

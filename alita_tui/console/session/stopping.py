@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from alita_tui.console.actions import key_of
-from alita_tui.spine.commands import Command, Continue, Interrupt, Retry
+from alita_tui.console.messages import CommandAsked
+from alita_tui.spine.commands import Continue, Interrupt, Retry
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
@@ -55,10 +56,6 @@ class Stopping(Screen[None]):
         super().__init__()
         self.esc = EscTwice()
 
-    def ask(self, command: Command) -> None:
-        """Hand a command to the engine."""
-        raise NotImplementedError
-
     def stop_by_escape(self) -> None:
         """Say what Esc does, and stop the task at the second press. It never drops a build that waits for review."""
         if not self.view.busy:
@@ -75,7 +72,7 @@ class Stopping(Screen[None]):
         elif build := next((build for build in self.view.builds if not build.settled), None):
             message = f"{build.name} is being built: {stop} stops the task and gives the build up."
         elif self.esc.press():
-            self.ask(Interrupt())
+            self.post_message(CommandAsked(Interrupt()))
             return
         elif self.esc.repeats > 1:
             return  # it was said at the first repetition
@@ -90,11 +87,11 @@ class Stopping(Screen[None]):
     def action_interrupt(self) -> None:
         """Interrupt the running task."""
         if (self.view.busy or self.view.live.held) and self.bar is None:
-            self.ask(Interrupt())
+            self.post_message(CommandAsked(Interrupt()))
 
     def action_retry(self) -> None:
         """Continue what was not finished, or try the last task again; the engine reports if there is none."""
         if self.view.live.holds and self.bar is None:
-            self.ask(Continue())
+            self.post_message(CommandAsked(Continue()))
         elif not self.view.busy and self.bar is None:
-            self.ask(Retry())
+            self.post_message(CommandAsked(Retry()))

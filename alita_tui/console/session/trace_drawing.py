@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
-from rich.style import Style
 from textual.geometry import Region
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -21,7 +19,8 @@ from alita_tui.console.session.trace_messages import PictureAsked, Selected
 from alita_tui.console.widgets.anchored import anchored
 from alita_tui.console.widgets.painted import TellsPainted
 from alita_tui.console.widgets.sheet import Row
-from alita_tui.console.widgets.styled_text import marked, restyle, text_of, theme_styles, to_strip
+from alita_tui.console.widgets.styled_text import marked, restyle, text_of, to_strip
+from alita_tui.console.widgets.styled_view import StyledView
 from alita_tui.state.build import BuildState
 from alita_tui.view.cards import Level
 from alita_tui.view.model import SessionView, TraceRow
@@ -44,9 +43,15 @@ class Sent(NamedTuple):
 NOTHING_SENT = Sent(None, "", 0)
 
 
-class TraceDrawing(TellsPainted, ScrollView, can_focus=True):
+class TraceDrawing(TellsPainted, StyledView, can_focus=True):
     """Draws the lines of a layout."""
 
+    STYLES = (*trace_lines.STYLES, *card_lines.PAPERS, "cursor", "mark", "hit")
+    SPECS: ClassVar[Mapping[str, str]] = {
+        "task": "alita-task bold",
+        "wait": "alita-wait bold",
+        **card_lines.PAPERS,
+    }
     cursor: reactive[int] = reactive(-1)
     """Index of the selected card; -1 for none."""
     inner: reactive[int] = reactive(-1)
@@ -73,7 +78,6 @@ class TraceDrawing(TellsPainted, ScrollView, can_focus=True):
         """The row that was found last."""
         self._after: list[Drawn] = []
         """Lines after the last row: live text, or the welcome."""
-        self._styles: dict[str, Style] = {}
         self._filling: Filling | None = None
         """The whole session, while only its end is shown."""
         self._build_inspection: tuple[BuildState, Inspection] | None = None
@@ -112,11 +116,9 @@ class TraceDrawing(TellsPainted, ScrollView, can_focus=True):
             self.post_message(Selected())
 
     def notify_style_update(self) -> None:
-        """Drop the cached styles: the theme may have changed."""
+        """Drop the drawn pictures: another theme has another background."""
         super().notify_style_update()
-        self._styles.clear()
         self._pictures.clear()
-        self.refresh()
 
     # --- drawing --------------------------------------------------------------------------
 
@@ -131,14 +133,6 @@ class TraceDrawing(TellsPainted, ScrollView, can_focus=True):
         """Render a line."""
         number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         base = self.rich_style
-        if not self._styles:
-            self._styles = theme_styles(
-                self.app.theme_variables,
-                (*trace_lines.STYLES, *card_lines.PAPERS, "cursor", "mark", "hit"),
-                task="alita-task bold",
-                wait="alita-wait bold",
-                **card_lines.PAPERS,
-            )
         index, (row, line, paper, picture) = self._line(number)
         if picture is not None and (drawn := self._pictured(picture)) is not None:
             blank = Strip.blank(trace_lines.MARGIN, base)

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from alita_tui.console.drafts import COMPOSER
+from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session import slash
 from alita_tui.console.session.attaching import attached
 from alita_tui.console.session.composer import Composer
@@ -33,10 +34,6 @@ class Writing(Screen[None]):
     view: SessionView
     _given_back: tuple[int, str] = (0, "")
     """How many tasks there were when a text was given back to the composer, and the text; empty for none."""
-
-    def ask(self, command: Command) -> None:
-        """Hand a command to the engine."""
-        raise NotImplementedError
 
     def _expect(self, text: str, files: tuple[str, ...] = ()) -> TellsPainted:
         """Show a task as it is sent; return the widget that does."""
@@ -115,7 +112,7 @@ class Writing(Screen[None]):
             queued.add(text, view, kind="task")
         else:
             shows = self._expect(text, files.files)
-        self.ask(command)
+        self.post_message(CommandAsked(command))
         # The frame that empties the composer has the text elsewhere already.
         shows.when_painted(composer.let_go)
 

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 
 import msgspec
 from rich.cells import cell_len
-from rich.style import Style
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from alita_tui.console.widgets.styled_text import Line, at_words, theme_styles, to_strip
+from alita_tui.console.widgets.styled_text import Line, at_words, to_strip
+from alita_tui.console.widgets.styled_view import StyledView
 
-_STYLES = ("muted", "name", "cursor", "text", "strong", "heading")
 _LEAST = 10
 """Cells below which a note is not worth showing."""
 
@@ -32,9 +30,10 @@ class Pick(msgspec.Struct, frozen=True):
     """Cannot be picked now; the note says why."""
 
 
-class Picker(ScrollView, can_focus=False):
+class Picker(StyledView, can_focus=False):
     """The list; `cursor` is the index of what would be picked, -1 for nothing."""
 
+    STYLES = ("muted", "name", "cursor", "text", "strong", "heading")
     DEFAULT_CSS = """
     Picker { color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }
     """
@@ -50,7 +49,6 @@ class Picker(ScrollView, can_focus=False):
         self.picks: tuple[Pick, ...] = ()
         self.cursor = 0
         self.empty = "Nothing matches."
-        self._styles: dict[str, Style] = {}
         self._named = 0
         """Cells of the longest name."""
 
@@ -85,12 +83,6 @@ class Picker(ScrollView, can_focus=False):
         self._lay()
         self._show_cursor()
 
-    def notify_style_update(self) -> None:
-        """Drop the cached styles: the theme may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-        self.refresh()
-
     def on_click(self, event: events.Click) -> None:
         """Pick the line under the mouse."""
         index = event.y + self.scroll_offset.y
@@ -100,8 +92,6 @@ class Picker(ScrollView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         """Render a line."""
         width, base = self.scrollable_content_region.width, self.rich_style
-        if not self._styles:
-            self._styles = theme_styles(self.app.theme_variables, _STYLES)
         index = y + self.scroll_offset.y
         if not self.picks:
             return to_strip(((f"  {self.empty}" if index == 0 else "", "muted"),), self._styles, base, width)

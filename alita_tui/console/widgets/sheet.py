@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import ClassVar
 
 import msgspec
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -22,15 +20,10 @@ from alita_tui.console.widgets.styled_text import (
     folded,
     restyle,
     text_of,
-    theme_styles,
     to_strip,
     width_of,
 )
-
-STYLES = (
-    "muted heading good warn bad wait hostile added removed keyword string number comment name link strong line"
-).split()
-"""Styles of text; each is a token of the theme."""
+from alita_tui.console.widgets.styled_view import StyledView
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -105,9 +98,18 @@ def _fold_pair(row: Row, beside: Row, width: int) -> list[Line]:
     return lines
 
 
-class Sheet(Entry, ScrollView, can_focus=True):
+class Sheet(Entry, StyledView, can_focus=True):
     """Rows of text, without markup."""
 
+    STYLES = tuple(
+        "muted heading good warn bad wait hostile added removed keyword string number comment name link strong line "
+        "selected".split()
+    )
+    SPECS: ClassVar[Mapping[str, str]] = {
+        "bad": "alita-bad bold",
+        "hostile": "alita-hostile bold reverse",
+        "comment": "alita-comment italic",
+    }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "scroll_down", show=False),
         Binding("k", "scroll_up", show=False),
@@ -138,7 +140,6 @@ class Sheet(Entry, ScrollView, can_focus=True):
         self._owner: list[int] = []
         """Index of each screen line's row."""
         self._laid_width = 0
-        self._styles: dict[str, Style] = {}
         self._target = 0
         """The source line to scroll to once the sheet is laid out; until then nothing counts as seen. 0 for none."""
         self._reached = (0, 0)
@@ -266,12 +267,6 @@ class Sheet(Entry, ScrollView, can_focus=True):
         if round(old_value) != round(new_value):
             self.post_message(self.Moved())
 
-    def notify_style_update(self) -> None:
-        """Drop the cached styles: the theme may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-        self.refresh()
-
     def render_line(self, y: int) -> Strip:
         """Render a line."""
         number = y + self.scroll_offset.y
@@ -279,14 +274,6 @@ class Sheet(Entry, ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         if number >= len(self._lines):
             return Strip.blank(width, base)
-        if not self._styles:
-            self._styles = theme_styles(
-                self.app.theme_variables,
-                (*STYLES, "selected"),
-                bad="alita-bad bold",
-                hostile="alita-hostile bold reverse",
-                comment="alita-comment italic",
-            )
         self._note(number)
         strip = to_strip(self._lines[number], self._styles, base, width)
         if (selection := self.text_selection) and (span := selection.get_span(number)):

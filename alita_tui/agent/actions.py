@@ -12,9 +12,9 @@ from msgspec import Meta
 from alita_tui.events import ActionName, Capabilities, Json, ToolRequest, Value, ready
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import offered
-from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.ports.web import SearchKind
+from alita_tui.spine.reserved_names import reserved
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,63}$", description="snake_case")]
 Text = Annotated[str, Meta(min_length=1)]
@@ -299,6 +299,6 @@ def parse(
         action = msgspec.convert(request.arguments, ready(kind))
     except msgspec.ValidationError as error:
         raise MalformedAction(f"{request.name}: {error}. {_shape(request.name)}") from error
-    if isinstance(action, BuildTool) and (owner := taken(action.name)):
+    if isinstance(action, BuildTool) and (owner := reserved(action.name)):
         raise MalformedAction(f"No tool can be called {action.name}: it is {owner}. Choose another name.")
     return action

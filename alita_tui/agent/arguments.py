@@ -9,7 +9,7 @@ import msgspec
 from alita_tui.events import Json, ToolRecord
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.examples import signature
-from alita_tui.spine.near import nearest_names
+from alita_tui.spine.near_names import nearest_names
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import one_line
 

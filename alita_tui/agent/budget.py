@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from alita_tui import events as e
 from alita_tui.events import Value
+from alita_tui.spine.budget_shares import Amount as Amount
+from alita_tui.spine.budget_shares import Cap as Cap
+from alita_tui.spine.budget_shares import Shares
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import of_kind
-from alita_tui.spine.shares import Amount as Amount
-from alita_tui.spine.shares import Cap as Cap
-from alita_tui.spine.shares import Shares
 
 NOTICES = (50, 80, 100)
 """Shares of a cap, in percent, at which the person is notified."""

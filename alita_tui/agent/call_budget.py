@@ -14,12 +14,12 @@ from alita_tui.agent.budget import LEDGER_EVENTS, Amount, Breach, Budget, Ledger
 from alita_tui.agent.questions import Questions
 from alita_tui.events import Usage
 from alita_tui.spine import origin
+from alita_tui.spine.budget_shares import CENTS
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent
-from alita_tui.spine.finishing import finished
 from alita_tui.spine.origin import in_task
 from alita_tui.spine.ports.models import DayBook, DaySpend, Priced
-from alita_tui.spine.shares import CENTS
 
 T = TypeVar("T")
 _Cap = tuple[e.BudgetScope, e.BudgetUnit, str]
@@ -196,7 +196,7 @@ class CallBudget:
 
     async def _settle(self, spent: e.BudgetSpent) -> None:
         """Settle a call even if it is cancelled meanwhile, so that the book and the stream agree."""
-        await finished(self._record_spending(spent))
+        await finish(self._record_spending(spent))
 
     async def _record_spending(self, spent: e.BudgetSpent) -> None:
         call = Amount(spent.assumed_usd if spent.cost_usd is None else spent.cost_usd, spent.tokens)
@@ -346,7 +346,7 @@ class CallBudget:
         """Change the book in a thread; a change that has begun is finished even if the call is cancelled."""
         if self._book is None:
             return None
-        return await finished(self._bus.save_with(action, self._book))
+        return await finish(self._bus.save_with(action, self._book))
 
 
 def _highest_price(model: Priced, worst: Usage) -> float | None:

@@ -29,6 +29,7 @@ from alita_tui.events import AgentInput, AgentOutcome, Value
 from alita_tui.spine import origin
 from alita_tui.spine.agent_laws import DEEPEST
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import (
     AlitaError,
@@ -38,7 +39,6 @@ from alita_tui.spine.errors import (
     SandboxUnavailable,
     StoreError,
 )
-from alita_tui.spine.finishing import finished
 from alita_tui.spine.origin import Origin, working_on
 from alita_tui.spine.text import clip, one_line
 
@@ -186,7 +186,7 @@ class Delegation:
             with suppress(
                 asyncio.CancelledError, Exception
             ):  # cancelled a second time, when the session closes while its task is stopped
-                await finished(handing)
+                await finish(handing)
             if not handing.cancelled() and handing.exception() is None:
                 await self._record_end(
                     handing.result(), _End("interrupted", "It was stopped before it began.")
@@ -245,7 +245,7 @@ class Delegation:
         except asyncio.CancelledError:
             work.cancel()
             with suppress(asyncio.CancelledError, Exception):
-                await finished(work)
+                await finish(work)
             await self._record_end(order, _End("interrupted", "It was stopped with what it worked for."))
             raise
         finally:
@@ -319,7 +319,7 @@ class Delegation:
             steps=steps,
             retried=retried,
         )
-        await finished(self._bus.emit(ended, span=agent_id))
+        await finish(self._bus.emit(ended, span=agent_id))
 
     async def close_left(self, chain: Sequence[str]) -> None:
         """Record the ends that a crash left out: of the tool calls of a task's agents, then of the agents."""

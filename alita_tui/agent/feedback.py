@@ -11,7 +11,7 @@ from alita_tui import events as e
 from alita_tui.spine.commands import GiveFeedback
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.feedback import standing
+from alita_tui.spine.feedback import valid_ratings
 from alita_tui.spine.history import of, of_kind
 
 _OF_BUILDS = (
@@ -77,7 +77,7 @@ def _taken_back(history: Sequence[Envelope], target: e.RatingTarget | None) -> e
 
     Raise UsageError if nothing was rated.
     """
-    for rating in reversed(standing(list(of_kind(history, e.FeedbackGiven)))):
+    for rating in reversed(valid_ratings(list(of_kind(history, e.FeedbackGiven)))):
         if target in (None, rating.target):
             return msgspec.structs.replace(rating, text="", expected="", by="person", undone=True)
     raise UsageError("Nothing was said of it.", hint="There is nothing to undo.")
@@ -130,7 +130,7 @@ def memory_ratings(history: Sequence[Envelope], task_id: e.TaskId) -> list[ItemR
             item = event.item
             answer_ratings: list[e.Rating] = []
             tool_ratings: list[e.Rating] = []
-            for feedback in standing(feedback_events):
+            for feedback in valid_ratings(feedback_events):
                 if feedback.answer:
                     answer_ratings.append(feedback.rating)
                 elif tools.get(feedback.call_id or feedback.build_id) in item.tools and (

@@ -20,7 +20,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import GiveFeedback
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.feedback import standing
+from alita_tui.spine.feedback import valid_ratings
 from alita_tui.spine.history import History, of, of_kind
 from alita_tui.spine.history import newest as newest_of
 from alita_tui.spine.ports.library import Library
@@ -143,7 +143,7 @@ class _Course:
         self._ended = next(of_kind(reversed(events), e.TaskFinished), None)
         self._calls = {call.call_id: call for call in of_kind(events, e.ToolCalled)}
         feedback = list(of_kind(events, e.FeedbackGiven))
-        self._feedback = standing(feedback)
+        self._feedback = valid_ratings(feedback)
         self._ever_rated = {str(rating.call_id) for rating in feedback}
         self._taken_back = len(self._feedback) < len(feedback)
         self._accepted = self._answered_with()

@@ -20,9 +20,9 @@ from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RequirementsError
 from alita_tui.spine.history import of_kind
+from alita_tui.spine.judge_plan import stands_in
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.text import one_line
-from alita_tui.spine.trials import stands_in
 
 _SHOWN = 160
 """Characters shown of a value."""

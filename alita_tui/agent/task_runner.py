@@ -19,9 +19,9 @@ from alita_tui.agent.questions import Questions
 from alita_tui.agent.slots import Slots
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.commands import Improve, SubmitTask
 from alita_tui.spine.errors import AlitaError, ApprovalPending, BudgetExceeded, SandboxUnavailable, StoreError
-from alita_tui.spine.finishing import finished
 from alita_tui.spine.origin import Origin, in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
@@ -122,7 +122,7 @@ class TaskRunner:
     async def _submitted(self, event: e.TaskSubmitted) -> None:
         """Record that a task begins, even if it is stopped at that moment: its end needs a beginning."""
         try:
-            await finished(self._bus.emit(event, span=event.task_id))
+            await finish(self._bus.emit(event, span=event.task_id))
         finally:
             if begun := self._begun.get(event.task_id):
                 begun.set()

@@ -16,8 +16,8 @@ from alita_tui.agent.notices import unexpected
 from alita_tui.agent.references import LARGEST_RESULT, outlined
 from alita_tui.events import Json, LeftFile, RunReport, ToolRecord, ToolState, Value
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.errors import AlitaError, UsageError
-from alita_tui.spine.finishing import finished
 from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import FinishedRun, Library
 from alita_tui.spine.ports.sandbox import InputFile, Job, Limits, Sandbox
@@ -127,7 +127,7 @@ class ToolRuns:
         except asyncio.CancelledError:  # may come while its call is being written, or just before its end
             if self._unended(called.call_id, before):
                 text = f"{called.name} was interrupted."
-                await finished(self._fail(called.call_id, call, "interrupted", text))
+                await finish(self._fail(called.call_id, call, "interrupted", text))
             raise
 
     def _unended(self, call_id: e.CallId, before: int) -> bool:

@@ -199,7 +199,7 @@ def approve(
     """
     from alita_tui.app.tool_runs import approve_anew
     from alita_tui.events import Verdict
-    from alita_tui.view.seen import evidence
+    from alita_tui.view.verdict_evidence import evidence
 
     verdict = Verdict(decision="approved", accepted=accepted)
     origin = f"the pack {pack.name}, signed by the key {pack.key[:16]}, there v{offered.packed.version}"

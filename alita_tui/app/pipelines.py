@@ -6,9 +6,9 @@ from alita_tui.app.context import AppContext
 from alita_tui.events import ToolDraft
 from alita_tui.spine.commands import Improve
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.names import taken
 from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.memory import Remembered
+from alita_tui.spine.reserved_names import reserved
 from alita_tui.spine.text import one_line
 
 
@@ -26,7 +26,7 @@ def pipeline(app: AppContext, item_id: str, name: str = "") -> tuple[Remembered,
 
     recipe = app.memory.find(item_id)
     chosen = name or name_for(recipe)
-    if owner := taken(chosen):
+    if owner := reserved(chosen):
         raise UsageError(f"No tool can be called {chosen}: it is {owner}.", hint="Choose one with --name.")
     tools = {str(step.tool): app.library.get(str(step.tool)).draft for step in recipe.steps}
     if files := [tool for tool, draft in tools.items() if takes_files(draft) or leaves_files(draft)]:

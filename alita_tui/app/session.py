@@ -321,7 +321,7 @@ class LiveSession:
     def _enter_verdict(self, request: e.ApprovalRequested, command: ResolveApproval) -> None:
         """Enter a recorded verdict in the audit log and clear it from the inbox."""
         from alita_tui.view.queries import build_of, events_of
-        from alita_tui.view.seen import evidence
+        from alita_tui.view.verdict_evidence import evidence
 
         events = events_of(self.bus.history, request.build_id)
         resolved = next(

@@ -12,7 +12,7 @@ from alita_tui.cli.output import Json, json_document
 from alita_tui.events import FeedbackGiven, Rating, TaskFinished
 from alita_tui.spine.commands import GiveFeedback
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.feedback import standing
+from alita_tui.spine.feedback import valid_ratings
 from alita_tui.spine.text import one_line, reveal
 
 
@@ -80,7 +80,7 @@ def _show(app: AppContext, session: str, *, json: bool) -> None:
         if answers
         else "No answer."
     )
-    for rating in standing(ratings):
+    for rating in valid_ratings(ratings):
         words = f": {rating.text}" if rating.text else ""
         words += f"; it should be: {rating.expected}" if rating.expected else ""
         target = _target(rating, "an answer").removeprefix("for ")

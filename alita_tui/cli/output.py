@@ -12,8 +12,8 @@ import typer
 from alita_tui.app.damage import damaged_files
 from alita_tui.events import TaskFinished, as_json
 from alita_tui.spine.envelope import Envelope, encode
+from alita_tui.spine.hidden_characters import hostile
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.spine.unseen import hostile
 from alita_tui.view.trace import rows_for
 
 if TYPE_CHECKING:

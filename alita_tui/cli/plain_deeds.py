@@ -6,7 +6,7 @@ import re
 
 import typer
 
-from alita_tui.console.session.attaching import attached
+from alita_tui.console.session.file_references import attached
 from alita_tui.events import Verdict, WorkHeld
 from alita_tui.spine.commands import CancelTask, Command, GiveFeedback, MoveTask, SwitchQueue
 from alita_tui.spine.text import counted, one_line, reveal

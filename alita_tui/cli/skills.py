@@ -186,7 +186,7 @@ def script(
     from alita_tui.spine.grants import phrases
     from alita_tui.toolsmith.review import review
     from alita_tui.view.risk import draft_risks
-    from alita_tui.view.seen import evidence
+    from alita_tui.view.verdict_evidence import evidence
 
     app = AppContext.open(context.obj)
     skill = _named(SkillBook(app), name)

@@ -26,7 +26,7 @@ from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.servers import shown
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.store.entry import AuditEntry

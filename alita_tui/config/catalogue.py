@@ -18,7 +18,7 @@ from alita_tui.events import Capabilities, Value, ready
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.grants import faults
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.syntax import parse
 from alita_tui.spine.text import one_line
 

@@ -21,7 +21,7 @@ from alita_tui.config.settings import Settings
 from alita_tui.events import ready
 from alita_tui.spine import env_file
 from alita_tui.spine.errors import ConfigError
-from alita_tui.spine.near import did_you_mean, nearest
+from alita_tui.spine.near_names import did_you_mean, nearest
 from alita_tui.spine.text import one_line
 
 KEY_NAMES = (

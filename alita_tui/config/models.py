@@ -11,7 +11,7 @@ from msgspec import Meta
 from alita_tui.config.settings import Settings
 from alita_tui.events import Value, ready
 from alita_tui.spine.errors import ConfigError
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.text import one_line
 
 Price = Annotated[float, Meta(ge=0, le=100_000)]

@@ -9,7 +9,7 @@ from typing import Any
 from alita_tui.config import catalogue
 from alita_tui.config.paths import Paths, make_private, shipped
 from alita_tui.spine.errors import ConfigError, StoreError
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.text import one_line
 from alita_tui.system import files
 

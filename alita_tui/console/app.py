@@ -20,14 +20,14 @@ from textual.worker import Worker, WorkerState
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.drafts import COMPOSER, Drafts
-from alita_tui.console.early_keys import KeepsEarlyKeys
-from alita_tui.console.failing import KeepsFailure
+from alita_tui.console.early_keys import BuffersEarlyKeys
+from alita_tui.console.fatal_errors import RecordsFailure
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.opening import DialogOpener
 from alita_tui.console.ports import Catalog, ConsoleOptions, HeldSource, Switch, Upkeep
 from alita_tui.console.replay.navigation import bar_of
 from alita_tui.console.review.opening import ReviewOpener
-from alita_tui.console.session.filling import TAIL
+from alita_tui.console.session.loading import TAIL
 from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.session.words import parting
 from alita_tui.console.signals import on_ending, release
@@ -48,7 +48,7 @@ _LOOKS = 5.0
 """Seconds between two reads of what runs in the background."""
 
 
-class AlitaApp(KeepsFailure, KeepsEarlyKeys, ReviewOpener, DialogOpener):
+class AlitaApp(RecordsFailure, BuffersEarlyKeys, ReviewOpener, DialogOpener):
     """The app for one session, live or replayed."""
 
     TITLE = "alita"

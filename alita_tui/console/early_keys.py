@@ -8,7 +8,7 @@ from textual import events
 from textual.app import App
 
 
-class KeepsEarlyKeys(App[Any]):
+class BuffersEarlyKeys(App[Any]):
     """An app that loses no key that was pressed while it opened."""
 
     _early: list[events.Key | events.Paste] | None = None

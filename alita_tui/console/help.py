@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.screen import Screen
 
 from alita_tui.console.actions import offered
+from alita_tui.console.active_keys import ActiveKey, Section, sections
 from alita_tui.console.session.slash import instead
-from alita_tui.console.taken import Section, Taken, sections
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet
@@ -52,7 +52,7 @@ def rows(listed: Sequence[Section]) -> list[Row]:
     return [row for part in listed for row in _rows(part, column)]
 
 
-def _named(key: Taken) -> str:
+def _named(key: ActiveKey) -> str:
     return " ".join((*offered(key.keys), *instead(key.action, key.keys)))
 
 

@@ -22,7 +22,7 @@ from textual.widgets import Input
 
 from alita_tui.console.action_table import ACTIONS, GROUPS, Action
 from alita_tui.console.actions import offered
-from alita_tui.console.taken import Taken, sections
+from alita_tui.console.active_keys import ActiveKey, sections
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.picker import Pick, Picker
 from alita_tui.console.widgets.plain import Plain
@@ -172,7 +172,7 @@ def _entry(
     app: DialogOpener,
     beneath: Screen[Any],
     one: Action,
-    at: tuple[Taken, Widget | None] | None,
+    at: tuple[ActiveKey, Widget | None] | None,
     state: tuple[str, str],
     *,
     replay: bool,

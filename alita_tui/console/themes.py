@@ -24,7 +24,7 @@ from alita_tui.console.drafts import Drafts
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.ports import Graphics
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.text import one_line
 
 PALETTE = (

@@ -6,7 +6,7 @@ from typing import Literal
 
 from alita_tui.events import Value
 from alita_tui.spine.errors import ConfigError
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.text import one_line
 
 

@@ -21,7 +21,7 @@ from alita_tui.llm.prices import OwnPrice, price
 from alita_tui.llm.windows import window_of
 from alita_tui.llm.words import most_in
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.near import nearest_names
+from alita_tui.spine.near_names import nearest_names
 from alita_tui.spine.ports.models import Ability, Delta, ModelRequest, Reply
 from alita_tui.spine.text import one_line
 

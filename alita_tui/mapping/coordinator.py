@@ -16,8 +16,8 @@ from alita_tui.mapping.begun import BeganFile
 from alita_tui.mapping.journal import Journal
 from alita_tui.mapping.outcomes import Outcome
 from alita_tui.mapping.rows import Row
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.errors import RegistryError, RequirementsError, SandboxUnavailable
-from alita_tui.spine.finishing import finished
 
 _FIRST_BATCH, _LARGEST_BATCH = 8, 1000
 """Number of rows in the first batches, and in the largest."""
@@ -86,7 +86,7 @@ async def run_map(
     finally:
         for task in running:
             task.cancel()
-        await finished(asyncio.gather(*running, *finished_tasks, return_exceptions=True))
+        await finish(asyncio.gather(*running, *finished_tasks, return_exceptions=True))
 
 
 class _MapRun:
@@ -144,7 +144,7 @@ class _MapRun:
         if not outcomes:
             return
         try:
-            await finished(asyncio.to_thread(self._journal.keep, outcomes, batch_file))
+            await finish(asyncio.to_thread(self._journal.keep, outcomes, batch_file))
         finally:
             if batch_file is not None:
                 batch_file.close()
@@ -168,7 +168,7 @@ class _MapRun:
                 elif (earlier := self._journal.known(row.number)) is not None:
                     outcomes.append(replace(earlier, arguments=row.arguments if earlier.reason else None))
                 else:
-                    outcome = await finished(self._once(row, batch_file))
+                    outcome = await finish(self._once(row, batch_file))
                     if outcome is None:
                         break
                     outcomes.append(outcome)

@@ -48,7 +48,7 @@ from alita_tui.spine.history import of
 from alita_tui.spine.ports.memory import OWN_WORDS, ProposedFact
 from alita_tui.spine.ranking import words
 from alita_tui.spine.text import neutralise, one_line
-from alita_tui.spine.wording import standing
+from alita_tui.spine.verbatim import occurrences
 
 _MOST = 6
 """Maximum number of facts learned from one task."""
@@ -195,7 +195,7 @@ def _clause(statement: str, text: str) -> str:
         if unquoted[sentence.end() : sentence.end() + 1] == "?":
             continue
         original = text[sentence.start() : sentence.end()]
-        for begin, end in standing(statement, original):
+        for begin, end in occurrences(statement, original):
             remainder = f"{original[:begin]} … {original[end:]}"
             if original[begin:end] == sentence[0][begin:end] and not _NEGATES.search(remainder):
                 return original

@@ -46,7 +46,7 @@ from alita_tui.registry.tags import Tags
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.registry.trust import RELIED_ON, Use, reliability, with_outcomes
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.ports.library import Approvals, Documents, FinishedRun, SearchResult, Standing
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.ranking import Served

@@ -15,7 +15,7 @@ from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import tool_grants
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line

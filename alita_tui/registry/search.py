@@ -12,7 +12,7 @@ from alita_tui.events import Alias, Json, NearMiss, SearchHit, ToolRecord
 from alita_tui.registry.index_cache import IndexCache
 from alita_tui.spine.ports.library import SearchResult
 from alita_tui.spine.ranking import Calibration, Ranked, Ranker, Served, band, prior
-from alita_tui.spine.ranking.bands import NEEDED
+from alita_tui.spine.ranking.calibration import NEEDED
 from alita_tui.spine.text import counted
 
 SHOWN = 5

@@ -11,8 +11,8 @@ from typing import Self, overload
 from msgspec.structs import replace
 
 from alita_tui.events import TaskSubmitted, UnknownEvent
-from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.gc_pause import gc_paused
 from alita_tui.spine.history import History
 from alita_tui.view.explain import Explanation, explain
 from alita_tui.view.fold import RowMaker, fold
@@ -81,7 +81,7 @@ class Recording:
         if isinstance(envelopes, History):
             recording.follow(envelopes)
         view = recording.view_at(0)
-        with uncollected():
+        with gc_paused():
             for envelope in envelopes:
                 view = fold(view, envelope, recording.rows_of)
                 recording.add(envelope, view)

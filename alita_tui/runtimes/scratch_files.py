@@ -13,8 +13,8 @@ import msgspec
 
 from alita_tui.events import Capabilities, Json, ToolDraft
 from alita_tui.runtimes.python.constant_folding import Folding
+from alita_tui.spine.judge_plan import ANSWERS, stands_in
 from alita_tui.spine.syntax import try_parse
-from alita_tui.spine.trials import ANSWERS, stands_in
 
 MOST_FILES = 5
 LARGEST_FILE = 100_000

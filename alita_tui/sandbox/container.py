@@ -17,8 +17,8 @@ from alita_tui.events import Value
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.channel import Channel
 from alita_tui.sandbox.imports import imports_of, started_ahead
+from alita_tui.spine.judge_plan import Piece, Plan
 from alita_tui.spine.ports.sandbox import Job, Limits
-from alita_tui.spine.trials import Piece, Plan
 
 _PRELOAD_SECONDS = 30.0
 _END_SECONDS = 5.0

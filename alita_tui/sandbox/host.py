@@ -20,8 +20,8 @@ from alita_tui.sandbox.host_folders import (
 )
 from alita_tui.sandbox.processes import bound, running
 from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.finishing import finished
 
 FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 _NO_PROCESS_LEFT = "podman system migrate"
@@ -206,7 +206,7 @@ class Host:
                             yield line
                 finally:
                     process.stdin.close()  # if it still runs, it ends everything and cleans up
-                    await finished(process.communicate())
+                    await finish(process.communicate())
                     code = process.returncode
         except TimeoutError:
             raise SandboxUnavailable(f"{argv[0]} {argv[1]} took longer than {seconds:.0f} s.") from None

@@ -23,8 +23,8 @@ from alita_tui.events import (
     ToolFailed,
     ToolReturned,
 )
+from alita_tui.spine.budget_shares import CENTS, Amount, Cap, Shares
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.shares import CENTS, Amount, Cap, Shares
 
 DEEPEST = 2
 """Maximum depth of hand-overs: an agent of depth 2 cannot hand on a part of its own."""

@@ -12,14 +12,14 @@ import msgspec
 
 from alita_tui.events import BARRIERS, ModelDelta, OutputChunk, SavingStalled, SessionEvent, TaskId, Transient
 from alita_tui.spine import origin
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.finishing import finished
 from alita_tui.spine.history import History
 from alita_tui.spine.origin import Origin
+from alita_tui.spine.piece_redactor import PieceRedactor
 from alita_tui.spine.ports.stream import Clock, Recorder
 from alita_tui.spine.redaction import Redactor
-from alita_tui.spine.unbroken import PieceRedactor
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -175,7 +175,7 @@ class Bus:
         async with self._order:
             envelope = self._enveloped(self._seq + 1, event, span)
             # A started write is finished even if the caller is cancelled: no event is lost, no number used twice.
-            await self._with_retries(lambda: finished(self._record(envelope)))
+            await self._with_retries(lambda: finish(self._record(envelope)))
             return envelope
 
     async def save_with(self, action: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

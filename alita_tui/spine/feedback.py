@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from alita_tui.events import FeedbackGiven
 
 
-def standing(events: Iterable[FeedbackGiven]) -> list[FeedbackGiven]:
+def valid_ratings(events: Iterable[FeedbackGiven]) -> list[FeedbackGiven]:
     """Return the feedback that was not taken back, oldest first.
 
     Each undo takes back the newest rating of its answer, run or build.

@@ -16,7 +16,7 @@ from alita_tui.events import (
 )
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import neutralise
-from alita_tui.spine.wording import standing
+from alita_tui.spine.verbatim import occurrences
 
 _BY_PERSON = ("statement", "answer", "correction")
 
@@ -67,4 +67,4 @@ class MemoryLaws:
             item.text.removeprefix(f"{item.subject}: "),
             item.text.removeprefix(f"{item.subject} → "),
         )
-        return any(True for wording in wordings for _ in standing(wording, statement))
+        return any(True for wording in wordings for _ in occurrences(wording, statement))

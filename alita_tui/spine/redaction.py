@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from alita_tui.spine.disguises import Disguises
+from alita_tui.spine.secret_forms import SecretForms
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class Redactor:
         markers = (marker.encode() for marker, _, _ in self._shapes)
         self._markers = (*markers, *(_escaped(value) for value, _ in self._literals))
         disguised = [(value, mark) for value, mark in self._literals if len(value) >= _DISGUISED]
-        self._disguises = Disguises(value for value, _ in disguised)
+        self._disguises = SecretForms(value for value, _ in disguised)
         self._marks = [mark for _, mark in disguised]
 
     def text(self, text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NewType
 
-from alita_tui.spine.unseen import carries, hostile, joins, unseen
+from alita_tui.spine.hidden_characters import carries, hostile, is_hidden, joins
 
 SafeText = NewType("SafeText", str)
 """Text without control characters, escape sequences or bidirectional overrides."""
@@ -67,7 +67,9 @@ def reveal(text: str) -> SafeText:
     if not spelled_out and "\t" not in text:
         return SafeText(text)
     spelled = {
-        ord(char): f"⟨U+{ord(char):04X}⟩" for char in {*spelled_out, "\t"} if not joins(char) or unseen(char)
+        ord(char): f"⟨U+{ord(char):04X}⟩"
+        for char in {*spelled_out, "\t"}
+        if not joins(char) or is_hidden(char)
     }
     visible = text.translate(spelled)
     if any(map(joins, spelled_out)):
@@ -81,8 +83,8 @@ def reveal(text: str) -> SafeText:
 def hidden_characters(text: str) -> int:
     """Return how many characters `reveal` spells out, not counting tabs."""
     spelled_out = _to_spell(text)
-    always = sum(text.count(char) for char in spelled_out if unseen(char))
-    marks = {char for char in spelled_out if not unseen(char)}
+    always = sum(text.count(char) for char in spelled_out if is_hidden(char))
+    marks = {char for char in spelled_out if not is_hidden(char)}
     if not marks:
         return always
     pairs = zip(" " + text, text, strict=False)
@@ -93,7 +95,7 @@ def _to_spell(text: str) -> set[str]:
     """Return the characters of a text that are never seen, and those seen only on a letter."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return set()
-    return {char for char in set(text) - _VISIBLE if unseen(char) or joins(char)} - {"\t"}
+    return {char for char in set(text) - _VISIBLE if is_hidden(char) or joins(char)} - {"\t"}
 
 
 def counted(number: int, thing: str) -> str:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from alita_tui import events as e
 from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, ToolCard
 from alita_tui.events.build import CHECKS
-from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.gc_pause import gc_paused
 from alita_tui.state import agents, lanes, providers, queue, ratings, servers, spend
 from alita_tui.state.build import Attempt, BuildState, BuildStatus, asked_by
 from alita_tui.state.rows import Rows
@@ -26,7 +26,7 @@ _PHASE_OF_ACTION: dict[str, Phase] = {"build_tool": "building", "run_tool": "run
 def reduce_all(envelopes: Iterable[Envelope], state: SessionState | None = None) -> SessionState:
     """Return the state after all events of a stream."""
     state = state or SessionState()
-    with uncollected():
+    with gc_paused():
         for envelope in envelopes:
             state = reduce(state, envelope)
     return state

@@ -15,7 +15,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.feedback import standing
+from alita_tui.spine.feedback import valid_ratings
 from alita_tui.spine.ranking.terms import words
 from alita_tui.spine.text import one_line
 
@@ -203,7 +203,7 @@ class _Reader:
     def _rate(self, event: e.FeedbackGiven) -> None:
         ratings = self._ratings.setdefault(event.task_id, [])
         ratings.append(event)
-        standing_ratings = standing(ratings)
+        standing_ratings = valid_ratings(ratings)
         rating = 0 if not standing_ratings else 1 if standing_ratings[-1].rating == "up" else -1
         self._tasks[event.task_id] = self._tasks[event.task_id]._replace(rating=rating)
 

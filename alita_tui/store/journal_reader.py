@@ -18,8 +18,8 @@ from typing import Literal
 import msgspec
 
 from alita_tui.events import Json, Value, ready
-from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.errors import StoreError
+from alita_tui.spine.gc_pause import gc_paused
 from alita_tui.store import checksums, disk
 from alita_tui.store.upgrades import OLDEST, SCHEMA_VERSION, Tables, upgrade
 
@@ -146,7 +146,7 @@ def _checkpoint(path: Path) -> Snapshot:
         snapshot.problems.append(f"{path.name} was empty")
         return snapshot
     sums = checksums.found_in(raw)
-    with uncollected():
+    with gc_paused():
         if sums is None:
             _unchecked(snapshot, path, raw)
         elif checksums.fit(raw, sums) and (tables := _tables_of(raw)) is not None:

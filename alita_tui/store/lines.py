@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from alita_tui.spine.collecting import uncollected
+from alita_tui.spine.gc_pause import gc_paused
 from alita_tui.store import checksums, disk
 from alita_tui.store.journal_reader import ABOUT, apply, dump, journal_of, load, operation
 from alita_tui.store.upgrades import Tables, upgrade
@@ -87,7 +87,7 @@ def scan(path: Path, table: str, load_row: Load[T], look: Look = lambda _: 0) ->
     """Return what is on disk; None if it is damaged, written by another program, or being replaced."""
     scanned: Scan[T] = Scan(json_at=disk.signature(path))
     try:
-        with uncollected():
+        with gc_paused():
             _file(scanned, path, table, load_row, look)
             scanned.places.folded = len(scanned.places)
             _journal(scanned, path, table, look)

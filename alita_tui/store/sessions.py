@@ -18,7 +18,7 @@ from alita_tui.events import SessionOpened, UnknownEvent
 from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.history import History
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk, journal_reader, kinds

@@ -11,8 +11,8 @@ from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
 from alita_tui.runtimes.languages import LANGUAGES, runtime_of
 from alita_tui.runtimes.port import LARGEST_TEXT, ContractError, Runtime, with_line_feeds
 from alita_tui.spine.grants import BROWSER_OFF, canonical, faults
-from alita_tui.spine.names import taken
 from alita_tui.spine.requirements import distribution
+from alita_tui.spine.reserved_names import reserved
 from alita_tui.spine.text import one_line
 
 _LARGEST_SCHEMA = 50_000
@@ -95,7 +95,7 @@ def _text_fault(field: str, value: str) -> str:
     if field == "name":
         if not _NAME.fullmatch(value):
             return f"{one_line(value, 80)!r} is not snake_case of at most 64 characters, a letter first"
-        owner = taken(value)
+        owner = reserved(value)
         return f"{value} is the name of {owner}; choose one that says what the tool does" if owner else ""
     largest = _LARGEST_DESCRIPTION if field == "description" else LARGEST_TEXT
     try:

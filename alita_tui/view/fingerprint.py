@@ -12,7 +12,7 @@ from hashlib import sha256
 import msgspec
 
 from alita_tui.state.rows import Rows
-from alita_tui.view.later import DeferredText
+from alita_tui.view.deferred_text import DeferredText
 from alita_tui.view.model import SessionView
 
 _PARTS = (

@@ -15,7 +15,7 @@ from alita_tui.spine.grants import host_grants, phrases
 from alita_tui.spine.text import counted
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.changes import changes
-from alita_tui.view.does import does
+from alita_tui.view.purpose import purpose
 from alita_tui.view.risk import Risk, risks
 
 Words = tuple[str, str]
@@ -51,7 +51,7 @@ def five_answers(build: BuildState, attempt: Attempt, withheld: Collection[str] 
     reason = f"; its author says why: {attempt.language_reason}" if attempt.language_reason else ""
     return FiveAnswers(
         touches=touches(attempt, withheld),
-        does=does(attempt),
+        does=purpose(attempt),
         claim=draft.description,
         why_language=reason,
         how_sure=how_sure(attempt),

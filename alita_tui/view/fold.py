@@ -12,8 +12,8 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from alita_tui import events as e
-from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.gc_pause import gc_paused
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.reduce import reduce
 from alita_tui.state.rows import follow
@@ -46,7 +46,7 @@ def fold_all(
 ) -> SessionView:
     """Return the view after all envelopes of a stream."""
     view = view or SessionView()
-    with uncollected():
+    with gc_paused():
         for envelope in envelopes:
             view = fold(view, envelope, rows_of)
     return view

@@ -28,7 +28,7 @@ from alita_tui.state.queue import Queue
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 from alita_tui.state.spend import Share, Spend
-from alita_tui.view.later import DeferredText
+from alita_tui.view.deferred_text import DeferredText
 from alita_tui.view.plan import offered
 
 RowKind = Literal[

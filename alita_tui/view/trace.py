@@ -15,8 +15,8 @@ from alita_tui.spine.ports.memory import sort_of
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view import pages
 from alita_tui.view.agents import agent_row, finding_words
+from alita_tui.view.deferred_text import WORTH, DeferredText
 from alita_tui.view.feedback import feedback_row
-from alita_tui.view.later import WORTH, DeferredText
 from alita_tui.view.model import RowKind, Tone, TraceRow
 from alita_tui.view.nesting import card_key, nesting
 from alita_tui.view.plan import offered, ticked, weighing

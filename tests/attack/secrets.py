@@ -11,7 +11,7 @@ import string
 from collections.abc import Iterator
 
 from alita_tui.sandbox.broker.secrets import SecretMask
-from alita_tui.spine.disguises import Disguises
+from alita_tui.spine.secret_forms import SecretForms
 from tests.attack.report import Outcome
 from tests.support.disguising import FORMS
 
@@ -43,7 +43,7 @@ def secrets(dice: random.Random, count: int) -> Iterator[str]:
 
 
 def _left(secret: str, data: bytes, cuts: list[int]) -> bytes:
-    mask, left, at = SecretMask(Disguises([secret])), b"", 0
+    mask, left, at = SecretMask(SecretForms([secret])), b"", 0
     for cut in cuts:
         left, at = left + mask.masked(data[at:cut]), cut
     return left + mask.masked(data[at:]) + mask.masked(b"", last=True)

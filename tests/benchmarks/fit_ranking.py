@@ -1,7 +1,7 @@
 """Fits the constants of the ranker on a set of tools and questions: `python -m tests.benchmarks.fit_ranking FOLDER`.
 
-It fits how common words are in requests (`spine/ranking/common.py`), the weights of the signals (`spine/ranking/ranker.py`)
-and the prior of the bands (`spine/ranking/bands.py`). Each is judged on tools that it was not fitted on (five parts) and on
+It fits how common words are in requests (`spine/ranking/common_words.py`), the weights of the signals (`spine/ranking/ranker.py`)
+and the prior of the bands (`spine/ranking/calibration.py`). Each is judged on tools that it was not fitted on (five parts) and on
 questions that nothing was learned from. The constants are printed, and copied into those files by hand.
 
 Tried for 20 uses a tool and not adopted. Figures are R@1 / R@5 in percent on MetaTool's development half (100 tools), with
@@ -77,7 +77,7 @@ import numpy.typing as npt
 
 from alita_tui.registry.search import ToolIndex
 from alita_tui.spine.ranking import Ranked, prior, words
-from alita_tui.spine.ranking.common import COMMON
+from alita_tui.spine.ranking.common_words import COMMON
 from tests.benchmarks.bench_library import auroc
 from tests.benchmarks.retrieval_set import Questions, library, read
 

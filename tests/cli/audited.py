@@ -14,7 +14,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.cli.main import cli
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.queries import build_of
-from alita_tui.view.seen import evidence
+from alita_tui.view.verdict_evidence import evidence
 from tests.support import streams
 
 SESSION = "20261120-093000-aaaa"

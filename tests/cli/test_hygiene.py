@@ -11,8 +11,8 @@ from alita_tui.app.file_runs import run_row
 from alita_tui.cli.files import show_row
 from alita_tui.cli.output import json_document
 from alita_tui.events import RunReport
+from alita_tui.spine.hidden_characters import hostile
 from alita_tui.spine.text import neutralise
-from alita_tui.spine.unseen import hostile
 
 STEERING = [
     "\x1b[31m",

@@ -7,12 +7,12 @@ import pytest
 from textual.widgets import Input
 
 from alita_tui import events as e
+from alita_tui.console.active_keys import sections
 from alita_tui.console.review.code import Base, code_rows, diff_rows, split_rows
 from alita_tui.console.review.fields import NameInput, ReasonInput
 from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.review.verdict_bar import Button, VerdictBar
-from alita_tui.console.taken import sections
 from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.styled_text import width_of
 from alita_tui.events import Capabilities, Lasting

@@ -17,7 +17,7 @@ from alita_tui.console.app import AlitaApp
 from alita_tui.console.drafts import COMPOSER, Drafts
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.review.screen import ApprovalScreen
-from alita_tui.console.session.completing import Completions, earlier, offer
+from alita_tui.console.session.completions import Completions, earlier, offer
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.themes import ThemedApp
 from alita_tui.replay.playback import LiveTape

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from alita_tui import events as e
+from alita_tui.console.active_keys import active_keys
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.context_line import ContextLine, fitting
-from alita_tui.console.taken import taken
 from tests.console.navigating import until
 from tests.console.screens import Sink, console, drawn
 from tests.support import goldens, streams
@@ -78,7 +78,7 @@ async def test_a_remapped_key_is_shown_as_it_is_now(tmp_path) -> None:
         await pilot.press("f2")
         await until(pilot, lambda: "Ctrl+E detail" in line(app))
         assert "d detail" not in line(app)
-        assert taken(app.main, app.focused)["trace.level"].keys == ("ctrl+e",)
+        assert active_keys(app.main, app.focused)["trace.level"].keys == ("ctrl+e",)
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])

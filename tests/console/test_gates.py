@@ -20,7 +20,7 @@ from alita_tui.state.build import Attempt, BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
 from alita_tui.view.risk import names_to_accept, risks
-from alita_tui.view.seen import evidence
+from alita_tui.view.verdict_evidence import evidence
 from tests.console.approval_cases import calm
 from tests.console.approval_host import Host
 from tests.console.gate_states import every

@@ -16,8 +16,8 @@ from alita_tui.console.review.verdict_bar import Button
 from alita_tui.events import Capabilities, Finding, GateName, GateResult, GateState
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
-from alita_tui.view.does import does
 from alita_tui.view.model import SessionView
+from alita_tui.view.purpose import purpose
 from alita_tui.view.risk import current_names, risks
 from tests.console.approval_cases import calm, risky
 from tests.console.approval_host import Host
@@ -199,13 +199,13 @@ async def test_two_long_risks_leave_all_five_answers_on_the_first_screenful_and_
 
 def test_what_a_tool_does_is_computed_and_a_name_cannot_pass_for_a_part_of_the_sentence() -> None:
     attempt = calm().builds[-1].attempts[-1]
-    assert does(attempt).startswith("Takes addresses (a list of texts); returns results (a list); ")
+    assert purpose(attempt).startswith("Takes addresses (a list of texts); returns results (a list); ")
     lying = "x (a text); returns nothing; reached for no more than it declares. And"
     schema = {
         "type": "object",
         "properties": {lying: {"type": "integer"}, "n" * 99: {"type": ["string", "null"]}},
     }
-    said = does(
+    said = purpose(
         msgspec.structs.replace(
             attempt,
             gates=(),

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from alita_tui import events as e
 from alita_tui.confined.drawings import Label
 from alita_tui.confined.pictures import Picture
-from alita_tui.console.session.inline import MOST, ROWS, pictures_of
+from alita_tui.console.session.inline_pictures import MOST, ROWS, pictures_of
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.half_blocks import half_blocks
 from alita_tui.spine.envelope import Envelope

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from alita_tui import events as e
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.session.inspected import about
+from alita_tui.console.session.inspector_rows import about
 from alita_tui.console.session.side import Side
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.sheet import Sheet

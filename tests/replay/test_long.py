@@ -10,9 +10,9 @@ import pytest
 from alita_tui.replay.playback import LiveTape, Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.store.sessions import SessionFile
+from alita_tui.view.deferred_text import DeferredText
 from alita_tui.view.fingerprint import fingerprint
 from alita_tui.view.fold import fold, fold_all
-from alita_tui.view.later import DeferredText
 from alita_tui.view.model import SessionView
 from tests.benchmarks.long_sessions import write
 

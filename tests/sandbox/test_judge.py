@@ -11,8 +11,8 @@ import pytest
 from alita_tui.events import RunReport, TestCase
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.judge_plan import Conditions, Piece, Plan
 from alita_tui.spine.ports.sandbox import Job, Limits
-from alita_tui.spine.trials import Conditions, Piece, Plan
 
 pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=20, cpu_seconds=10, memory_bytes=256 << 20)

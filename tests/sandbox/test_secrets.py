@@ -14,8 +14,8 @@ from alita_tui.events import Capabilities
 from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
 from alita_tui.sandbox.broker.secrets import RequestSecrets, SecretMask
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.ports.sandbox import Job
+from alita_tui.spine.secret_forms import SecretForms
 from alita_tui.web.dns import system_resolver
 from tests.sandbox.loopback import Told
 from tests.support.disguising import PACKED
@@ -125,7 +125,7 @@ def test_stand_ins_are_new_for_each_run() -> None:
     st.lists(st.sampled_from([b"s3cret", b"s3", b"cret", b"cre", b"t", b"x", b"s3cretive", b""]), max_size=40)
 )
 def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
-    mask = SecretMask(Disguises(["s3cret", "s3cretive"]))
+    mask = SecretMask(SecretForms(["s3cret", "s3cretive"]))
     found = b"".join([mask.masked(piece) for piece in pieces] + [mask.masked(b"", last=True)])
     whole = b"".join(pieces)
     assert len(found) == len(whole) and b"s3cret" not in found
@@ -137,7 +137,7 @@ def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
 def test_what_is_packed_is_looked_into_and_refused_where_a_value_is_in_it(form: str) -> None:
     write, read = PACKED[form]
     for value, holds in (("s3cret-value-9", True), ("nothing to hide", False)):
-        mask, data = SecretMask(Disguises(["s3cret-value-9"])), write(value)
+        mask, data = SecretMask(SecretForms(["s3cret-value-9"])), write(value)
         assert value.encode() in read(data)
         assert all(mask.masked(data[at : at + 7]) == b"" for at in range(0, len(data), 7)), "held as a whole"
         if holds:
@@ -150,14 +150,14 @@ def test_what_is_packed_is_looked_into_and_refused_where_a_value_is_in_it(form: 
 def test_a_bomb_is_not_unpacked_and_what_cannot_be_looked_into_is_not_passed_on() -> None:
     bomb = gzip.compress(gzip.compress(b"0" * (80 << 20)))
     for data in (bomb, b"\x28\xb5\x2f\xfd" + b"zstandard", b"PK\x03\x04 broken"):
-        mask = SecretMask(Disguises(["s3cret-value-9"]))
+        mask = SecretMask(SecretForms(["s3cret-value-9"]))
         mask.masked(data)
         with pytest.raises(ValueError, match="unpacked|packed"):
             mask.masked(b"", last=True)
 
 
 def test_words_of_an_error_and_names_of_headers_say_no_value() -> None:
-    mask = SecretMask(Disguises(["s3cret-Value-9"]))
+    mask = SecretMask(SecretForms(["s3cret-Value-9"]))
     assert "s3cret" not in mask.text("Illegal header value b'Bearer s3cret-Value-9 '")
     kept = mask.headers([(b"x-s3cret-value-9", b"1"), (b"x-b", b"a s3cret-Value-9"), (b"x-c", b"3")])
     assert kept == [(b"x-b", b"a **************"), (b"x-c", b"3")]

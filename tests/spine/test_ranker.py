@@ -8,7 +8,7 @@ import string
 import pytest
 
 from alita_tui.spine.ranking import Ranked, Ranker, Served, band, calibrated, prior
-from alita_tui.spine.ranking.bands import FITS, NEEDED, NONE
+from alita_tui.spine.ranking.calibration import FITS, NEEDED, NONE
 
 
 def ranker(texts: dict[str, str], served: dict[str, tuple[str, ...]] | None = None) -> Ranker:

@@ -8,8 +8,8 @@ import unicodedata
 import pytest
 from rich.cells import get_character_cell_size
 
+from alita_tui.spine.hidden_characters import hostile
 from alita_tui.spine.text import _plain, hidden_characters, neutralise, one_line, reveal
-from alita_tui.spine.unseen import hostile
 
 EVERY = [chr(number) for number in range(sys.maxunicode + 1)]
 IGNORABLE = """

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from alita_tui.events import BuildId, GateName, GateResult, Lock, TestCase
-from alita_tui.spine.trials import Piece
+from alita_tui.spine.judge_plan import Piece
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun
 from alita_tui.toolsmith.checks.condition_settings import bundles, excused, moments, singles
 from alita_tui.toolsmith.checks.conditions import ConditionsCheck, Plain

@@ -20,7 +20,7 @@ from alita_tui.evaluation.suite import CASES
 from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, UsageError
-from alita_tui.spine.feedback import standing
+from alita_tui.spine.feedback import valid_ratings
 from alita_tui.spine.history import of_kind
 from alita_tui.spine.redaction import MARK, Redactor
 from alita_tui.spine.text import one_line
@@ -124,7 +124,7 @@ def _rated(
                 ratings.append(given)
             case _:
                 pass
-    newest = {feedback.task_id: feedback for feedback in standing(ratings)}
+    newest = {feedback.task_id: feedback for feedback in valid_ratings(ratings)}
     for task_id, given in newest.items():
         if task_id in asked and task_id in ended:
             yield asked[task_id], ended[task_id], given

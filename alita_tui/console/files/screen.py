@@ -17,12 +17,12 @@ from textual.style import Style
 from textual.widgets import Input
 
 from alita_tui.console.actions import bindings, shown_keys
-from alita_tui.console.files.laid_out import CodePane, MarkdownPane
 from alita_tui.console.files.paged import HexPane, PagedPane
 from alita_tui.console.files.pane import Pane
 from alita_tui.console.files.picture import PicturePane
 from alita_tui.console.files.ports import OpenFile, Way
 from alita_tui.console.files.table import TablePane
+from alita_tui.console.files.text_panes import CodePane, MarkdownPane
 from alita_tui.console.files.tree import TreePane, nodes_of
 from alita_tui.console.ports import Graphics
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets

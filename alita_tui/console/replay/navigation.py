@@ -221,7 +221,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
     @work(name="picture", group="pictures", exit_on_error=False)
     async def on_trace_picture_asked(self, message: Trace.PictureAsked) -> None:
         """Decode a picture for a card of the trace. A failure is not reported."""
-        from alita_tui.console.session.inline import ROWS
+        from alita_tui.console.session.inline_pictures import ROWS
         from alita_tui.console.widgets.half_blocks import half_blocks
 
         player, columns = self._now_playing(), message.columns

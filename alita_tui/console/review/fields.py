@@ -5,10 +5,10 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import Input
 
-from alita_tui.console.input.judged import Entry
+from alita_tui.console.input.judged_widget import JudgedWidget
 
 
-class NameInput(Entry, Input):
+class NameInput(JudgedWidget, Input):
     """Refuses pastes: pasted names do not prove that they were read."""
 
     def _on_paste(self, event: events.Paste) -> None:
@@ -19,9 +19,9 @@ class NameInput(Entry, Input):
         """Ignore pasting."""
 
 
-class ArgumentsInput(Entry, Input):
+class ArgumentsInput(JudgedWidget, Input):
     """Arguments of a test call. The Enter that sends them is judged like any verdict (`GuardedScreen.judge`)."""
 
 
-class ReasonInput(Entry, Input):
+class ReasonInput(JudgedWidget, Input):
     """A reason for the agent. The Enter that sends it is judged like any verdict (`GuardedScreen.judge`)."""

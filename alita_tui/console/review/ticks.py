@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 
-from alita_tui.console.input.judged import Entry
+from alita_tui.console.input.judged_widget import JudgedWidget
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line
 
 
-class Ticks(Entry, Plain, can_focus=True):
+class Ticks(JudgedWidget, Plain, can_focus=True):
     """Words on as few lines as fit."""
 
     ALLOW_SELECT = False

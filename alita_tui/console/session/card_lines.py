@@ -23,7 +23,7 @@ from alita_tui.console.session.card_parts import (
     ruled,
     style_of,
 )
-from alita_tui.console.session.inline import ROWS, WIDEST, Slice, pictures_of
+from alita_tui.console.session.inline_pictures import ROWS, WIDEST, Slice, pictures_of
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
 from alita_tui.console.widgets.styled_text import Line, Piece, at_words, clip, cut, spread, width_of, wrap
 from alita_tui.spine.text import one_line

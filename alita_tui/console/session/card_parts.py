@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from alita_tui.console.session.inline import Slice
+from alita_tui.console.session.inline_pictures import Slice
 from alita_tui.console.session.result_table import result_lines
 from alita_tui.console.session.trace_lines import MARGIN, detail, glyph, words
 from alita_tui.console.widgets.styled_text import Line, Piece, at_words, clip, spread, width_of

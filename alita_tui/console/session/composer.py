@@ -11,14 +11,14 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from alita_tui.console.actions import actions_of, bindings
-from alita_tui.console.session.attaching import completion
+from alita_tui.console.session.file_references import completion
 from alita_tui.spine.text import counted, one_line
 
 if TYPE_CHECKING:
     # What is offered is imported when something is: the first paint needs the field alone.
     from textual.timer import Timer
 
-    from alita_tui.console.session.completing import Offer
+    from alita_tui.console.session.completions import Offer
 
 _HANDLED = frozenset(("send", "send_next", "newline", "complete", "history", "editor"))
 _LONG_LINES, _LONG_CHARACTERS = 8, 1_000
@@ -200,7 +200,7 @@ class Composer(TextArea):
     def on_text_area_changed(self) -> None:
         """Offer the entries that match the text."""
         if self._searching:
-            from alita_tui.console.session.completing import earlier
+            from alita_tui.console.session.completions import earlier
 
             self._set_offer(earlier(self._history, self.text))
             return
@@ -211,14 +211,14 @@ class Composer(TextArea):
         if "/" not in self.text and "@" not in self.text:
             self._set_offer(None)
             return
-        from alita_tui.console.session.completing import offer
+        from alita_tui.console.session.completions import offer
 
         row, column = self.cursor_location
         self._set_offer(offer(self.text, self.document.get_line(row)[:column]))
 
     def action_history(self) -> None:
         """Search earlier entries."""
-        from alita_tui.console.session.completing import earlier
+        from alita_tui.console.session.completions import earlier
 
         self._unsent = self.text
         self._set_offer(earlier(self._history, self.text))

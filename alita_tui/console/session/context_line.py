@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from textual.content import Content
 
+from alita_tui.console.active_keys import ActiveKey, active_keys
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
-from alita_tui.console.taken import Taken, taken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
@@ -81,7 +81,7 @@ class ContextLine(Plain):
         """Show the keys that work now."""
         if not self.size.width or not self.is_attached:
             return
-        keys = taken(self.screen, self.screen.focused)
+        keys = active_keys(self.screen, self.screen.focused)
         candidates = [] if self._covered else items_of(keys, self._view)
         if isinstance(self.screen.focused, Suggestion) and not self._covered:
             candidates = [("Enter", "start"), ("↑ ↓", "choose"), *candidates]
@@ -91,7 +91,7 @@ class ContextLine(Plain):
             self.update(_content(items, self.content_size.width))
 
 
-def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
+def items_of(keys: Mapping[str, ActiveKey], view: SessionView) -> list[Item]:
     """Return the keys for the line and their labels, the most used first."""
     owner = next((part for part in _ORDER if any(name.startswith(f"{part}.") for name in keys)), "")
     if not owner and "pane.open" in keys:
@@ -119,7 +119,7 @@ def items_of(keys: Mapping[str, Taken], view: SessionView) -> list[Item]:
     return items
 
 
-def _word(entry: Taken, view: SessionView) -> str:
+def _word(entry: ActiveKey, view: SessionView) -> str:
     if entry.action.id == "composer.send":
         return "answer" if view.question is not None else "steer" if view.busy else "send"
     if entry.action.id == "trace.level" and isinstance(entry.node, Trace):
@@ -127,7 +127,7 @@ def _word(entry: Taken, view: SessionView) -> str:
     return _WORDS.get(entry.action.id, entry.action.label.lower())
 
 
-def _right(keys: Mapping[str, Taken]) -> tuple[Item, ...]:
+def _right(keys: Mapping[str, ActiveKey]) -> tuple[Item, ...]:
     return ((keys["app.help"].key, _WORDS["app.help"]),) if "app.help" in keys else ()
 
 

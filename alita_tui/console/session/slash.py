@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from alita_tui.console.action_table import ACTIONS, Action
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.text import one_line
 
 _COMMAND = re.compile(r"/[A-Za-z_-]*")

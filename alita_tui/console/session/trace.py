@@ -20,14 +20,14 @@ from alita_tui.console.messages import CopyAsked
 from alita_tui.console.session import trace_lines, trace_messages
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.session.side import Side
-from alita_tui.console.session.trace_expecting import TraceExpecting
-from alita_tui.console.session.trace_messages import Said
+from alita_tui.console.session.trace_messages import RatingKind
+from alita_tui.console.session.trace_sent import TraceSent
 from alita_tui.view.card_words import copied
 from alita_tui.view.cards import LEVELS, Level
 from alita_tui.view.model import SessionView, TraceRow
 
 
-class Trace(TraceExpecting):
+class Trace(TraceSent):
     """Cards of a session: its tasks, their steps and answers."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", excluded=("pane.help",))
@@ -362,7 +362,7 @@ class Trace(TraceExpecting):
             else:
                 self.notify("This row is no file.")
 
-    def action_rate(self, rating: Said) -> None:
+    def action_rate(self, rating: RatingKind) -> None:
         """Say how good the answer or run of the chosen row is."""
         if self._selected() is not None:
             self.post_message(self.RateAsked(self._laid.deck.rated(self.cursor, self.row), rating))

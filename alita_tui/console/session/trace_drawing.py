@@ -12,8 +12,8 @@ from textual.strip import Strip
 
 from alita_tui.console.session import card_lines, trace_lines
 from alita_tui.console.session.card_parts import Drawn
-from alita_tui.console.session.filling import Filling
-from alita_tui.console.session.inline import Pictures, Slice
+from alita_tui.console.session.inline_pictures import Pictures, Slice
+from alita_tui.console.session.loading import Loading
 from alita_tui.console.session.trace_layout import Layout
 from alita_tui.console.session.trace_messages import PictureAsked, Selected
 from alita_tui.console.widgets.anchored import anchored
@@ -78,7 +78,7 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
         """The row that was found last."""
         self._after: list[Drawn] = []
         """Lines after the last row: live text, or the welcome."""
-        self._filling: Filling | None = None
+        self._filling: Loading | None = None
         """The whole session, while only its end is shown."""
         self._build_inspection: tuple[BuildState, Inspection] | None = None
         """The inspector's content for the last build, which is costly to make."""
@@ -95,7 +95,7 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
         """Return the inspector's title, subject and rows for the selected card or row; None for none."""
         if not 0 <= self.cursor < len(self._laid.cards):
             return None
-        from alita_tui.console.session.inspected import about  # the first paint does not need it
+        from alita_tui.console.session.inspector_rows import about  # the first paint does not need it
 
         card = self._laid.cards[self.cursor]
         build = self._laid.build(card.build) if card.kind == "build" else None

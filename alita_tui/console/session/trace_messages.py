@@ -12,7 +12,7 @@ from alita_tui.view.cards import Level
 if TYPE_CHECKING:
     from alita_tui.console.session.trace import Trace
 
-Said = Literal["up", "down", "should_be", "undo"]
+RatingKind = Literal["up", "down", "should_be", "undo"]
 """The rating that a key gives a row: good, not good, what it should be; or its withdrawal."""
 
 
@@ -72,7 +72,7 @@ class RateAsked(Message, namespace="trace"):
 
     seq: int
     """0 if the row cannot be rated."""
-    rating: Said
+    rating: RatingKind
 
 
 class Selected(Message, namespace="trace"):

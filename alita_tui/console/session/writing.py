@@ -12,8 +12,8 @@ from textual.widgets import TextArea
 from alita_tui.console.drafts import COMPOSER
 from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session import slash
-from alita_tui.console.session.attaching import attached
 from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.file_references import attached
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.painted import TellsPainted
@@ -62,7 +62,7 @@ class Writing(Screen[None]):
         if message.offer is None:
             lists.set(display=False)
             return
-        from alita_tui.console.session.completing import Completions
+        from alita_tui.console.session.completions import Completions
 
         if not lists:  # mounted when first needed
             await self.mount(Completions())
@@ -71,7 +71,7 @@ class Writing(Screen[None]):
 
     @on(Composer.Moved)
     def _moved(self, message: Composer.Moved) -> None:
-        from alita_tui.console.session.completing import Completions
+        from alita_tui.console.session.completions import Completions
 
         for completions in self.query(Completions):
             completions.move(message.by)

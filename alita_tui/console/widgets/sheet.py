@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from alita_tui.console.input.judged import Entry
+from alita_tui.console.input.judged_widget import JudgedWidget
 from alita_tui.console.widgets.styled_text import (
     Line,
     folded,
@@ -98,7 +98,7 @@ def _fold_pair(row: Row, beside: Row, width: int) -> list[Line]:
     return lines
 
 
-class Sheet(Entry, StyledView, can_focus=True):
+class Sheet(JudgedWidget, StyledView, can_focus=True):
     """Rows of text, without markup."""
 
     STYLES = tuple(

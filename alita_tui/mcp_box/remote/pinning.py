@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Capabilities, ToolDraft, Value
 from alita_tui.spine.levels import levels
-from alita_tui.spine.names import taken
+from alita_tui.spine.reserved_names import reserved
 from alita_tui.spine.servers import Pinned, ServerSpec, parts_of
 from alita_tui.spine.text import one_line, reveal
 
@@ -114,7 +114,7 @@ def _ambiguous(name: Any, counts: Counter[str], library_counts: Counter[str], se
     local_name = library_name(server, name)
     if library_counts[local_name] > 1:
         return f"{library_counts[local_name]} tools of the server would be called {local_name} here"
-    if owner := taken(local_name):
+    if owner := reserved(local_name):
         return f"its name here would be {local_name}, which is {owner}; give the server another name"
     if len(local_name) > _LONGEST_NAME:
         return f"its name here would have {len(local_name)} characters, of at most {_LONGEST_NAME}"

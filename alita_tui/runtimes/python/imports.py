@@ -9,8 +9,8 @@ import sys
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.notes import Notes
 from alita_tui.runtimes.python.draft_ast import imports_of
+from alita_tui.spine.judge_plan import STAND_INS
 from alita_tui.spine.requirements import distribution
-from alita_tui.spine.trials import STAND_INS
 
 
 def note_imports(notes: Notes, trees: dict[str, ast.Module | None], draft: ToolDraft) -> None:

@@ -12,12 +12,12 @@ from typing import Literal
 from alita_tui.events import BrokerAnswered, CallId, Enforcement, PageLogged, Value
 from alita_tui.sandbox.broker.request_counts import RequestCounts
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.disguises import Disguises
+from alita_tui.spine.cancellation import finish
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.finishing import finished
 from alita_tui.spine.grants import HostGrant, host_grants, secret_names
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.proxies import Proxies
+from alita_tui.spine.secret_forms import SecretForms
 from alita_tui.spine.text import one_line
 
 Outcome = Literal["served", "refused", "failed"]
@@ -117,7 +117,7 @@ class RunGrants:
         self.proxies = proxies or Proxies({})
         self.secrets = secrets
         """Values by name, without those that are not set on this machine."""
-        self.disguises = Disguises(secrets.values())
+        self.disguises = SecretForms(secrets.values())
         self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
         """The text that the tool has in place of a secret's value, by the secret's name."""
         self.model_calls = 0
@@ -217,7 +217,7 @@ class RunGrants:
         if only_counted:
             self._counts.add(answered)
         else:
-            await finished(self._record_event(answered))  # recorded even if the run has ended meanwhile
+            await finish(self._record_event(answered))  # recorded even if the run has ended meanwhile
 
     async def record_message(self, message: PageLogged) -> None:
         """Record a page's message, or a number of messages; one by one only up to a cap."""
@@ -225,20 +225,20 @@ class RunGrants:
             return
         self._messages += message.more or 1
         if self._messages <= self.caps.recorded_messages and not message.more:
-            await finished(self._record_event(message))
+            await finish(self._record_event(message))
 
     async def record_rest(self) -> None:
         """Record how many requests, and how many messages of pages, were not recorded one by one."""
         unrecorded, self._messages = self._messages - self.caps.recorded_messages, 0
         if unrecorded > 0:
-            await finished(
+            await finish(
                 self._record_event(
                     PageLogged(call_id=CallId(self._recorded_run_id), level="info", text="", more=unrecorded)
                 )
             )
         counts, self._counts = self._counts, RequestCounts()
         for event in counts.events():
-            await finished(self._record_event(event))
+            await finish(self._record_event(event))
 
     def answered(self, request: str) -> Entry:
         """Return the entry for a request that has begun."""

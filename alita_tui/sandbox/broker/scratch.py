@@ -21,8 +21,8 @@ from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.broker.local import ExtendLimit, LocalEndpoints, model_request
 from alita_tui.sandbox.broker.stand_ins import StandIns
 from alita_tui.spine.grants import FILES
+from alita_tui.spine.judge_plan import ANSWERS
 from alita_tui.spine.ports.models import Asker
-from alita_tui.spine.trials import ANSWERS
 
 _CAPS = Caps(
     requests=20_000,

@@ -1,7 +1,7 @@
 """Inserts secrets into requests to the host they are granted for, and masks them in responses.
 
 The tool has a stand-in. Where it writes that in a header, a query or a form, the broker replaces it by the value. A
-value that a host sends back is masked before the tool reads it, in any usual encoding (`spine/disguises.py`).
+value that a host sends back is masked before the tool reads it, in any usual encoding (`spine/secret_forms.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from urllib.parse import quote
 from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import Headers
 from alita_tui.sandbox.broker.packing import packed, unpacked
-from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.grants import HostGrant
+from alita_tui.spine.secret_forms import SecretForms
 
 _MAGIC_BYTES = 8
 """Bytes at the beginning by which compressed data is recognised."""
@@ -118,7 +118,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 class SecretMask:
     """Replaces values in a stream of bytes by asterisks; its length stays the same."""
 
-    def __init__(self, disguises: Disguises) -> None:
+    def __init__(self, disguises: SecretForms) -> None:
         self._disguises = disguises
         self._withheld = b""
         self._packed: bool | None = None

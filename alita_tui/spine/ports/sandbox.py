@@ -8,8 +8,8 @@ from typing import Literal, Protocol
 from alita_tui.events.base import Json, Value
 from alita_tui.events.session import SandboxStatus
 from alita_tui.events.tool import Capabilities, Lock, RunReport
+from alita_tui.spine.judge_plan import Plan
 from alita_tui.spine.ports.stream import Progress
-from alita_tui.spine.trials import Plan
 
 
 class Limits(Value, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from alita_tui.spine.ranking.common import COMMON, FILLER
+from alita_tui.spine.ranking.common_words import COMMON, FILLER
 from alita_tui.spine.ranking.contrast import contrast
 from alita_tui.spine.ranking.likeness import Floats, Ids, Likeness
 from alita_tui.spine.ranking.segment import END, Entry, Segment, gathered, packed

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from alita_tui.events import Value
-from alita_tui.spine.ranking.common import FILLER
+from alita_tui.spine.ranking.common_words import FILLER
 from alita_tui.spine.ranking.terms import Term, terms
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Ranker:
 
     def saved(self) -> bytes:
         """Return the whole index as bytes."""
-        from alita_tui.spine.ranking.saved import packed
+        from alita_tui.spine.ranking.serialization import packed
 
         index = self.settle()
         self.changed = 0
@@ -209,7 +209,7 @@ class Ranker:
         """Return the index with all changes in it. It is imported here: numpy takes a while."""
         if self._index is None:
             from alita_tui.spine.ranking.index import Index
-            from alita_tui.spine.ranking.saved import unpacked
+            from alita_tui.spine.ranking.serialization import unpacked
 
             loaded = unpacked(self._load())
             self._index, self._marks = loaded if loaded is not None else (Index(), {})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-from alita_tui.spine.ranking.common import FILLER
+from alita_tui.spine.ranking.common_words import FILLER
 
 _QUOTED = re.compile(r"\"[^\"\n]{0,400}\"|`[^`\n]{0,400}`|(?<!\w)'[^'\n]{0,400}'(?!\w)|“[^”\n]{0,400}”")
 _PIECE = re.compile(r"\S+")

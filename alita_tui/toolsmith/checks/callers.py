@@ -16,9 +16,9 @@ import msgspec
 from alita_tui.events import GateRow, Json, ToolDraft, ToolRecord
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import TOOLS, tool_grants
+from alita_tui.spine.judge_plan import stands_in
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.text import counted, one_line
-from alita_tui.spine.trials import stands_in
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, brief_json, evidence
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import equal, misfit

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from alita_tui.events import Value
 from alita_tui.runtimes.rules import rule
-from alita_tui.spine.trials import Conditions
+from alita_tui.spine.judge_plan import Conditions
 
 Cause = Literal["clock", "zone", "locale", "seed", "order"]
 

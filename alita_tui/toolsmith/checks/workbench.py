@@ -20,11 +20,11 @@ from alita_tui.runtimes.languages import runtime_of
 from alita_tui.runtimes.places import Instrumented
 from alita_tui.runtimes.scratch_files import granted
 from alita_tui.spine.errors import NotAllowedHere, RequirementsError
+from alita_tui.spine.judge_plan import Conditions, Piece, Plan
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.refusals import last_message
 from alita_tui.spine.syntax import UNPARSABLE
 from alita_tui.spine.text import one_line
-from alita_tui.spine.trials import Conditions, Piece, Plan
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun
 from alita_tui.toolsmith.checks.judge_report import Called, Tested, Watched
 from alita_tui.toolsmith.checks.runner import more_time

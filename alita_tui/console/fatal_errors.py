@@ -9,7 +9,7 @@ from textual.app import App
 from textual.css.query import NoMatches
 
 
-class KeepsFailure(App[Any]):
+class RecordsFailure(App[Any]):
     """An app that knows what ended it."""
 
     failure: Exception | None = None

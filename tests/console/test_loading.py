@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from alita_tui import events as e
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.session.filling import LONG
+from alita_tui.console.session.loading import LONG
 from alita_tui.console.session.trace import Trace
 from alita_tui.spine.envelope import Envelope
 from tests.benchmarks.long_sessions import realistic

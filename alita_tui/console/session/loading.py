@@ -27,7 +27,7 @@ def tail_of(envelopes: Iterable[Envelope]) -> Rows[TraceRow]:
     return Rows[TraceRow]().append(*rows[start:])
 
 
-class Filling:
+class Loading:
     """The layout of the whole session, not shown until it is complete."""
 
     def __init__(self, until: int, width: int, shown: Layout) -> None:

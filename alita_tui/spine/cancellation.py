@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def finished(work: Awaitable[T]) -> T:
+async def finish(work: Awaitable[T]) -> T:
     """Await work to its end and return its result, however often the caller is cancelled meanwhile.
 
     Raises what the work raises. If the caller was cancelled, raises CancelledError once the work has ended; an

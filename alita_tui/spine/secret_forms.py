@@ -98,7 +98,7 @@ class _View:
         return end if at_end else begin
 
 
-class Disguises:
+class SecretForms:
     """Secret values, in every form that is searched for."""
 
     def __init__(self, values: Iterable[str]) -> None:

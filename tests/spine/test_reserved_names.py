@@ -9,7 +9,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.events import ToolRequest
 from alita_tui.registry.starters import Starters
 from alita_tui.runtimes.port import ContractError
-from alita_tui.spine.names import ACTION_NAMES, STARTER_NAMES, taken
+from alita_tui.spine.reserved_names import ACTION_NAMES, STARTER_NAMES, reserved
 from alita_tui.toolsmith.contract import draft_from
 
 FIELDS = {
@@ -30,7 +30,7 @@ def test_no_tool_is_called_like_what_something_else_answers_to(name: str) -> Non
     with pytest.raises(ContractError) as refused:
         draft_from({**FIELDS, "name": name})
     (problem,) = refused.value.problems
-    assert taken(name) in problem and "choose one that says what the tool does" in problem
+    assert reserved(name) in problem and "choose one that says what the tool does" in problem
     request = ToolRequest(call_id="c", name="build_tool", arguments={"name": name, "goal": "x"})
     with pytest.raises(MalformedAction, match="Choose another name"):
         parse(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_tui.spine.near import did_you_mean
+from alita_tui.spine.near_names import did_you_mean
 
 NAMES = ("alita-dark", "alita-light", "ember", "high-contrast", "high-contrast-light")
 

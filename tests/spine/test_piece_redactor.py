@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from alita_tui import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import encode
+from alita_tui.spine.piece_redactor import PieceRedactor
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.secret_rules import library_rules
-from alita_tui.spine.unbroken import PieceRedactor
 
 KNOWN = (("mine", "correct horse battery"), ("short", "Zq9!x"))
 SENDGRID = "SG." + "a1B2c3D4e5F6g7H8i9J0k1" + "." + "L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from alita_tui import events as e
-from alita_tui.console.session.attaching import attached, completion
 from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.file_references import attached, completion
 from alita_tui.spine.commands import SubmitTask
 from tests.console.navigating import until
 from tests.console.screens import TAKEN, Sink, console, drawn

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_tui.sandbox.broker.secrets import SecretMask
-from alita_tui.spine.disguises import Disguises
+from alita_tui.spine.secret_forms import SecretForms
 from tests.support.disguising import FORMS
 
 VALUES = (
@@ -26,7 +26,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=6,
 
 
 def blotted(value: str, data: bytes, cuts: list[int]) -> bytes:
-    mask, found, at = SecretMask(Disguises([value])), b"", 0
+    mask, found, at = SecretMask(SecretForms([value])), b"", 0
     for cut in sorted(min(cut, len(data)) for cut in cuts):
         found, at = found + mask.masked(data[at:cut]), cut
     return found + mask.masked(data[at:]) + mask.masked(b"", last=True)
@@ -54,8 +54,8 @@ def test_any_value_in_any_form_cut_anywhere(value, form, cuts, around):
     left = blotted(value, around + b" " + core + b" " + around, cuts)
     assert len(left) == len(core) + 2 * len(around) + 2
     plain = left[len(around) + 1 : len(around) + 1 + len(core)]
-    assert b"*" * min(4, len(value)) in plain or Disguises([value]).within(plain) is False
-    assert not Disguises([value]).within(left)
+    assert b"*" * min(4, len(value)) in plain or SecretForms([value]).within(plain) is False
+    assert not SecretForms([value]).within(left)
 
 
 @settings(max_examples=200)
@@ -70,7 +70,7 @@ def test_what_holds_no_value_is_left_alone(data, cuts):
 
 
 def test_a_stream_is_not_held_back_for_nothing():
-    mask = SecretMask(Disguises(["s3cret-value-9"]))
+    mask = SecretMask(SecretForms(["s3cret-value-9"]))
     assert mask.masked(b"data: one event after another\n\n").endswith(b"\n\n")
     assert mask.masked(b"data: s3cr") == b"data: "
     assert mask.masked(b"umbs\n") == b"s3crumbs\n"
@@ -95,5 +95,5 @@ def test_a_long_answer_full_of_a_value_takes_no_time_to_speak_of():
     value = "sk-ant-0123456789abcdefXYZ"
     for piece in (base64.encodebytes(value.encode() * 50), b'"\\u0073\\"' * 200, b"%73k-" * 300):
         began = time.process_time()
-        Disguises([value]).spans(piece * (65_536 // len(piece)))
+        SecretForms([value]).spans(piece * (65_536 // len(piece)))
         assert time.process_time() - began < 20

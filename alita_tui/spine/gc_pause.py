@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Run without the garbage collector: what is read stays in use, so its passes would find nothing."""
     on = gc.isenabled()
     gc.disable()

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from alita_tui.console.session.filling import LONG, Filling, tail_of
-from alita_tui.console.session.inline import ROWS
+from alita_tui.console.session.inline_pictures import ROWS
+from alita_tui.console.session.loading import LONG, Loading, tail_of
 from alita_tui.console.session.trace_drawing import TraceDrawing
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.model import SessionView
 
 
-class TraceFilling(TraceDrawing):
+class TraceLoading(TraceDrawing):
     """Base of the trace."""
 
     follow: reactive[bool] = reactive(True)
@@ -39,7 +39,7 @@ class TraceFilling(TraceDrawing):
         if known < LONG or len(self._laid.rows):
             return
         self._laid.show(tail_of(end))
-        self._filling = Filling(known, self._laid.width, self._laid)
+        self._filling = Loading(known, self._laid.width, self._laid)
         if self._laid.width:
             self._place()
             self._select_again(newest=True)
@@ -54,7 +54,7 @@ class TraceFilling(TraceDrawing):
             self._filled(filling)
         return True
 
-    def _filled(self, filling: Filling) -> None:
+    def _filled(self, filling: Loading) -> None:
         """Replace the end by the whole session; what is on screen stays in place."""
         tail, self._filling = self._laid, None
         top = round(self.scroll_y)

@@ -9,7 +9,7 @@ _WORD = re.compile(r"(?:(?<!\w)[-+−](?=\d))?\w+(?:[.@'’/−-]\w+|[,:]\d+)*%?
 """A word, a number, an address: `3.5`, `-5`, `1,250`, `12:30`, `5%`, `ada@example.org`, `don't` are one each."""
 
 
-def standing(part: str, text: str) -> Iterator[tuple[int, int]]:
+def occurrences(part: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield begin and end of each place where a text has exactly these words in order.
 
     Case, blanks and punctuation between words do not count.

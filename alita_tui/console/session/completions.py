@@ -10,7 +10,7 @@ import msgspec
 
 from alita_tui.console.actions import offered
 from alita_tui.console.session import slash
-from alita_tui.console.session.attaching import choices, rest_of
+from alita_tui.console.session.file_references import choices, rest_of
 from alita_tui.console.widgets.picker import Pick, Picker
 from alita_tui.spine.text import one_line
 

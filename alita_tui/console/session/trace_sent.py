@@ -8,13 +8,13 @@ from pathlib import Path
 from alita_tui.console.session import card_lines, trace_lines
 from alita_tui.console.session.card_parts import Drawn
 from alita_tui.console.session.trace_drawing import NOTHING_SENT, Sent
-from alita_tui.console.session.trace_filling import TraceFilling
+from alita_tui.console.session.trace_loading import TraceLoading
 from alita_tui.console.session.trace_messages import Refused
 from alita_tui.spine.text import neutralise, one_line
 from alita_tui.view.model import SessionView, TraceRow
 
 
-class TraceExpecting(TraceFilling):
+class TraceSent(TraceLoading):
     """Base of the trace."""
 
     def _follow_again(self) -> None:

@@ -21,7 +21,7 @@ from alita_tui.console.actions import live_bindings, shown
 _BY_ID = {action.id: action for action in ACTIONS}
 
 
-class Taken(NamedTuple):
+class ActiveKey(NamedTuple):
     """An action that a key would run."""
 
     action: Action
@@ -36,14 +36,14 @@ class Taken(NamedTuple):
         return shown(self.keys[0])
 
 
-def taken(screen: Screen[Any], focused: Widget | None) -> dict[str, Taken]:
+def active_keys(screen: Screen[Any], focused: Widget | None) -> dict[str, ActiveKey]:
     """Return the actions that a key runs on a screen while `focused` has the focus, by id."""
-    by_id: dict[str, Taken] = {}
+    by_id: dict[str, ActiveKey] = {}
     for key, (node, binding) in _by_key(screen, focused).items():
         action = _BY_ID.get(binding.id or "")
         if action is not None:
             earlier = by_id[action.id].keys if action.id in by_id else ()
-            by_id[action.id] = Taken(action, node, (*earlier, key))
+            by_id[action.id] = ActiveKey(action, node, (*earlier, key))
     return {
         action_known.id: _ordered(by_id[action_known.id])
         for action_known in ACTIONS
@@ -51,7 +51,7 @@ def taken(screen: Screen[Any], focused: Widget | None) -> dict[str, Taken]:
     }
 
 
-def _ordered(entry: Taken) -> Taken:
+def _ordered(entry: ActiveKey) -> ActiveKey:
     """Return an entry with its keys in the order of the binding."""
     written = [
         key
@@ -94,17 +94,17 @@ class Section(NamedTuple):
     heading: str
     part: Widget | None
     """The part that must have the focus; None if the part takes no focus."""
-    keys: tuple[Taken, ...]
+    keys: tuple[ActiveKey, ...]
 
 
 def sections(screen: Screen[Any], *, replay: bool) -> list[Section]:
     """Return all keys of a screen: of the focused part, of the other parts, then those that work everywhere."""
     focused = screen.focused
     order = [focused, *(part for part in screen.focus_chain if part is not focused)]
-    by_part: dict[tuple[str, Widget | None], list[Taken]] = {}
+    by_part: dict[tuple[str, Widget | None], list[ActiveKey]] = {}
     listed: set[str] = set()
     for part in order:
-        for entry in taken(screen, part).values():
+        for entry in active_keys(screen, part).values():
             available = entry.action.replay if replay else entry.action.live
             if available and entry.action.id not in listed:
                 listed.add(entry.action.id)

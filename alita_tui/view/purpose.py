@@ -33,7 +33,7 @@ _NAME = 30
 """Most characters of a name that are shown."""
 
 
-def does(attempt: Attempt) -> str:
+def purpose(attempt: Attempt) -> str:
     """Return what a draft takes and returns, and how far that was checked. Raw text: reveal it before showing."""
     draft = attempt.draft
     parameters = _named(draft.input_schema)

@@ -20,7 +20,7 @@ class Judge(Protocol):
         """Return False to drop an event. Called in the order of the input."""
 
 
-class Entry(Widget):
+class JudgedWidget(Widget):
     """Mixed into a focusable widget, it asks the screen first.
 
     Handlers see input one queue later, where the order among widgets is lost; here it is still kept.

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from alita_tui.spine.finishing import finished
+from alita_tui.spine.cancellation import finish
 
 
 @pytest.mark.parametrize("error", [None, OSError("full")])
@@ -21,7 +21,7 @@ async def test_cancelled_callers_wait_for_the_end(error: Exception | None) -> No
             raise error
         return "done"
 
-    caller = asyncio.ensure_future(finished(work()))
+    caller = asyncio.ensure_future(finish(work()))
     await began.wait()
     for _ in range(3):
         caller.cancel()
@@ -39,9 +39,9 @@ async def test_without_a_cancellation_its_result_or_error_comes() -> None:
             raise error
         return "done"
 
-    assert await finished(work(None)) == "done"
+    assert await finish(work(None)) == "done"
     with pytest.raises(OSError, match="full"):
-        await finished(work(OSError("full")))
+        await finish(work(OSError("full")))
 
 
 async def test_a_task_that_was_cancelled_itself_is_waited_for() -> None:
@@ -58,5 +58,5 @@ async def test_a_task_that_was_cancelled_itself_is_waited_for() -> None:
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await finished(task)
+        await finish(task)
     assert ended

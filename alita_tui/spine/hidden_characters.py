@@ -38,7 +38,7 @@ def _within(number: int, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(low <= number <= high for low, high in ranges)
 
 
-def unseen(char: str) -> bool:
+def is_hidden(char: str) -> bool:
     """Return whether a character is invisible, blank or without a fixed look in any position.
 
     A space, a tab and a line feed do not count: their look is known.
@@ -63,7 +63,7 @@ def joins(char: str) -> bool:
 
 def carries(base: str, mark: str) -> bool:
     """Return whether a mark that follows a character is drawn on it."""
-    if unseen(base):
+    if is_hidden(base):
         return False
     if _within(ord(mark), _VOWELS):
         return _within(ord(base), _HANGUL)

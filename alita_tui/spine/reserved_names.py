@@ -18,7 +18,7 @@ STARTER_NAMES = (
 """The tools that come with alita."""
 
 
-def taken(name: str) -> str:
+def reserved(name: str) -> str:
     """Return what already has this name, in words; empty if it is free."""
     if name in ACTION_NAMES:
         return "an action of the agent"

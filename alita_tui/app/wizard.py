@@ -50,7 +50,7 @@ async def wizard(app: AppContext) -> SetupScreen:
         PRESETS,
         check,
         save,
-        found=await asyncio.to_thread(_saved_keys, app),
+        keys_found=await asyncio.to_thread(_saved_keys, app),
         look=lambda: look_around(app, PRESETS),
         current=None if app.demo else SetupChoice(chosen.provider, chosen.name, chosen.base_url),
     )

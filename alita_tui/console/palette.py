@@ -85,8 +85,8 @@ class PaletteScreen(Dialog[None]):
         self._list("")
 
     def _list(self, query: str) -> None:
-        self._listed = found(self.entries, query)
-        self.query_one(Picker).show([one.pick for one in self._listed])
+        self._listed = matching(self.entries, query)
+        self.query_one(Picker).show([entry.pick for entry in self._listed])
         self._say()
 
     def _say(self) -> None:
@@ -115,30 +115,34 @@ class PaletteScreen(Dialog[None]):
     def _run(self, at: int) -> None:
         if not 0 <= at < len(self._listed):
             return
-        one = self._listed[at]
-        if one.wrong or one.run is None:
-            self.query_one("#said", Plain).update(f"Not now: {one.wrong}")
+        entry = self._listed[at]
+        if entry.wrong or entry.run is None:
+            self.query_one("#said", Plain).update(f"Not now: {entry.wrong}")
             return
         self.dismiss(None)
-        self.app.call_later(one.run)
+        self.app.call_later(entry.run)
 
 
-def found(entries: list[Entry], query: str) -> list[Entry]:
+def matching(entries: list[Entry], query: str) -> list[Entry]:
     """Return the commands that match, the best first; all of them for an empty query."""
     if not query.strip():
-        return sorted(entries, key=lambda one: bool(one.wrong))
+        return sorted(entries, key=lambda entry: bool(entry.wrong))
     search, words = FuzzySearch(), query.casefold().split()
 
-    def score(one: Entry) -> float:
-        name = one.name.casefold()
+    def score(entry: Entry) -> float:
+        name = entry.name.casefold()
         whole = 100.0 * all(word in name for word in words)
-        near = search.match(query, one.name)[0]
-        told = 0.5 * all(word in f"{name} {one.what} {one.key} {one.also}".casefold() for word in words)
-        return max(whole + near, told)
+        near = search.match(query, entry.name)[0]
+        partial_match = 0.5 * all(
+            word in f"{name} {entry.what} {entry.key} {entry.also}".casefold() for word in words
+        )
+        return max(whole + near, partial_match)
 
     scored = [(score(entry), entry) for entry in entries]
     return [
-        one for value, one in sorted(scored, key=lambda pair: (-pair[0], bool(pair[1].wrong))) if value > 0
+        entry
+        for value, entry in sorted(scored, key=lambda pair: (-pair[0], bool(pair[1].wrong)))
+        if value > 0
     ]
 
 
@@ -171,41 +175,41 @@ def entries(app: DialogOpener, beneath: Screen[Any]) -> list[Entry]:
 def _entry(
     app: DialogOpener,
     beneath: Screen[Any],
-    one: Action,
+    action: Action,
     at: tuple[ActiveKey, Widget | None] | None,
     state: tuple[str, str],
     *,
     replay: bool,
 ) -> Entry:
-    heading = GROUPS[one.owner]
-    name = one.palette or f"{heading.lower()}: {one.label.lower()}"
-    key = offered(at[0].keys if at else (app._keymap.get(one.id) or one.key).split(","))[0]
-    entry = Entry(name, one.tooltip, key, state[0], also=one.also)
-    if not (one.replay if replay else one.live):
+    heading = GROUPS[action.owner]
+    name = action.palette or f"{heading.lower()}: {action.label.lower()}"
+    key = offered(at[0].keys if at else (app._keymap.get(action.id) or action.key).split(","))[0]
+    entry = Entry(name, action.tooltip, key, state[0], also=action.also)
+    if not (action.replay if replay else action.live):
         return msgspec.structs.replace(entry, wrong="only in a replay" if not replay else "not in a replay")
     if at is None:
-        return msgspec.structs.replace(entry, wrong=_elsewhere(one, heading))
-    if one.run.partition("(")[0] in getattr(beneath, "GUARDED", ()):
+        return msgspec.structs.replace(entry, wrong=_elsewhere(action, heading))
+    if action.run.partition("(")[0] in getattr(beneath, "GUARDED", ()):
         return msgspec.structs.replace(entry, wrong="a decision: only by its key, in the review")
     if state[1]:
         return msgspec.structs.replace(entry, wrong=state[1])
-    taken, part = at
+    active, part = at
 
     async def run() -> None:
         if (
             part is not None
             and part.is_attached
             and beneath.focused is not part
-            and one.owner not in ("app", "session")
+            and action.owner not in ("app", "session")
         ):
             beneath.set_focus(part)
-        await app.run_action(taken.action.run, taken.node)
+        await app.run_action(active.action.run, active.node)
 
     return msgspec.structs.replace(entry, run=run)
 
 
-def _elsewhere(one: Action, heading: str) -> str:
-    return "close this screen first" if one.owner in ("app", "session") else f"in: {heading}"
+def _elsewhere(action: Action, heading: str) -> str:
+    return "close this screen first" if action.owner in ("app", "session") else f"in: {heading}"
 
 
 def _states(app: DialogOpener) -> Mapping[str, tuple[str, str]]:

@@ -77,7 +77,7 @@ async def test_keys_that_are_there_are_named_by_their_place(app: AppContext) -> 
     app.paths.env_file.write_text("GROQ_API_KEY=gsk-1\n")
     app.environ = {"OPENAI_API_KEY": "sk-env"}
     screen = await wizard(app)
-    assert screen._found == {"openai": "environment", "groq": str(app.paths.env_file)}
+    assert screen._keys_found == {"openai": "environment", "groq": str(app.paths.env_file)}
     assert "sk-env" not in str(vars(screen)) and "gsk-1" not in str(vars(screen))
 
 

@@ -131,7 +131,7 @@ class Wizard(ThemedApp[None]):
             self.register_theme(theme)
         self.theme = self.wanted_theme
         self.push_screen(
-            SetupScreen(PROVIDERS, self.check, self.save, found={"acme": "keyring"}, look=self.look)
+            SetupScreen(PROVIDERS, self.check, self.save, keys_found={"acme": "keyring"}, look=self.look)
         )
 
     async def look(self) -> Surroundings:

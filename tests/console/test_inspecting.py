@@ -121,7 +121,7 @@ def shown(app: AlitaApp) -> str:
 
 async def select(pilot: Pilot[object], trace: Trace, kind: str) -> None:
     await pilot.press("home")
-    while trace._laid.cards[trace.cursor].kind != kind:
+    while trace._layout.cards[trace.cursor].kind != kind:
         before = (trace.cursor, trace.inner)
         await pilot.press("down")
         assert (trace.cursor, trace.inner) != before, f"no {kind}"

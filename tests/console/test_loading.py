@@ -67,7 +67,7 @@ async def shown(pilot: Pilot[object], app: AlitaApp, *, whole: bool) -> None:
     """Wait until the end is shown, or the whole session."""
     trace = app.main.query_one(Trace)
     async with asyncio.timeout(180):
-        while not len(trace._laid.rows) or whole is not (trace.filling is None):
+        while not len(trace._layout.rows) or whole is not (trace.filling is None):
             await pilot.pause(0.01)
     await pilot.pause()
 
@@ -85,7 +85,7 @@ async def test_the_end_is_there_before_the_rest_is_read_and_stays_where_it_is() 
         assert await still(pilot, app) == before
         trace = app.main.query_one(Trace)
         assert trace.follow
-        assert len(trace._laid.rows) == len(app.main.view.trace) > 500
+        assert len(trace._layout.rows) == len(app.main.view.trace) > 500
         assert "opening" not in str(app.main.query_one("#status").render())
         await pilot.press("f2", "home")
         await pilot.pause()
@@ -118,7 +118,7 @@ async def test_another_width_and_level_meanwhile_hold_for_the_whole() -> None:
         source.allowed.set()
         await shown(pilot, app, whole=True)
         assert await still(pilot, app) == before
-        assert app.main.query_one(Trace)._laid.deck.level == "everything"
+        assert app.main.query_one(Trace)._layout.deck.level == "everything"
 
 
 async def test_a_short_session_with_a_tall_answer_is_opened_at_its_end() -> None:
@@ -133,7 +133,7 @@ async def test_a_short_session_with_a_tall_answer_is_opened_at_its_end() -> None
     source.stops = 3
     async with app.run_test(size=(100, 30)) as pilot:
         async with asyncio.timeout(180):
-            while not app.main.query_one(Trace)._laid.width:
+            while not app.main.query_one(Trace)._layout.width:
                 await pilot.pause(0.01)
         source.allowed.set()
         async with asyncio.timeout(180):

@@ -7,7 +7,7 @@ from textual.widgets import Input
 from alita_tui.console.action_table import ACTIONS
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.library.tool import ToolScreen
-from alita_tui.console.palette import Entry, PaletteScreen, found
+from alita_tui.console.palette import Entry, PaletteScreen, matching
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.picker import Pick, Picker
 from alita_tui.console.widgets.plain import Plain
@@ -30,7 +30,7 @@ def one(palette: PaletteScreen, name: str) -> Entry:
 
 async def write(pilot, palette: PaletteScreen, text: str) -> None:
     palette.query_one(Input).value = text
-    await until(pilot, lambda: palette._listed == found(palette.entries, text))
+    await until(pilot, lambda: palette._listed == matching(palette.entries, text))
 
 
 async def test_it_has_every_command_with_its_key_and_its_state() -> None:
@@ -112,9 +112,9 @@ async def test_in_a_replay_nothing_that_changes_something_can_run() -> None:
 def test_words_find_in_any_order_names_before_what_is_told() -> None:
     entries = [Entry("view: memory", "What is remembered"), Entry("session: new", "Begin another"),
                Entry("tool: x", "memory of a view")]  # fmt: skip
-    assert [entry.name for entry in found(entries, "memory view")][:2] == ["view: memory", "tool: x"]
-    assert found(entries, "") == entries
-    assert found(entries, "zzzz") == []
+    assert [entry.name for entry in matching(entries, "memory view")][:2] == ["view: memory", "tool: x"]
+    assert matching(entries, "") == entries
+    assert matching(entries, "zzzz") == []
 
 
 async def test_words_are_whole_and_a_long_key_takes_room_from_its_own_row_only() -> None:
@@ -155,4 +155,4 @@ async def test_commands_are_found_by_the_words_that_people_use() -> None:
             "stop": "session: interrupt",
             "exit": "session: quit",
         }.items():
-            assert name in [entry.name for entry in found(palette.entries, words)][:8], words
+            assert name in [entry.name for entry in matching(palette.entries, words)][:8], words

@@ -155,16 +155,16 @@ async def test_an_opened_run_shows_its_table_and_enter_on_the_row_shows_it_as_it
         def shown() -> str:
             return "\n".join(trace.render_line(y).text for y in range(trace.size.height))
 
-        deck = trace._laid.deck
+        deck = trace._layout.deck
         at = next(number for number, row in enumerate(deck.rows) if row.kind == "observation")
         card = deck.cards[deck.card_of(at)]
         if not deck.opened(card):
-            trace._laid.toggle(card.at)
+            trace._layout.toggle(card.at)
         trace._place()
         await pilot.pause()
         assert "currency   rate  fresh" in shown() and '"rates": [' not in shown()
         assert "EUR, CHF" in shown() and '"bases"' not in shown()
-        trace._laid.toggle(card.at, at)
+        trace._layout.toggle(card.at, at)
         trace._place()
         await pilot.pause()
         assert '"rates": [' in shown() and "currency   rate" not in shown()

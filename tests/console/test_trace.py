@@ -853,7 +853,7 @@ async def test_a_waiting_build_that_was_opened_still_says_what_it_waits_for_and_
     async with app.run_test(size=size) as pilot:
         await drawn(pilot, envelopes[-1].seq)
         trace = app.main.query_one(Trace)
-        card = next(card for card in trace._laid.cards if card.kind == "build")
+        card = next(card for card in trace._layout.cards if card.kind == "build")
         closed = lines(trace)
         assert any("is ready" in line for line in closed)
         assert any("F8 review   Enter opens" in line for line in closed)

@@ -130,11 +130,11 @@ class ContextScreen(Dialog[None]):
             (call.left_out, "turns left out"),
         )
         more = "".join(f" · {number} {what}" for number, what in left if number)
-        said = f"{call.tokens:,} tokens: {share:.0%} of a window of {call.window:,}{guessed}{more}"
+        summary = f"{call.tokens:,} tokens: {share:.0%} of a window of {call.window:,}{guessed}{more}"
         if call.problems:
-            self.say(f"{said} · not sent: {'; '.join(call.problems)}", bad=True)
+            self.say(f"{summary} · not sent: {'; '.join(call.problems)}", bad=True)
         else:
-            self.say(said)
+            self.say(summary)
 
     @on(OptionList.OptionHighlighted)
     def _read(self) -> None:

@@ -104,9 +104,9 @@ def case_row(line: CaseLine, sheet: RunSheet, width: int) -> Content:
     duration = spoken(line.seconds) if line.seconds >= 10 else f"{line.seconds:.1f} s"
     figures = (f"${line.usd:.4f}", duration, str(line.steps)) if ended else ("", "", "")
     shown += Content(f"{figures[0]:>9}{figures[1]:>9}{figures[2]:>7}  ")
-    said = line.why or word or "solved"
+    result = line.why or word or "solved"
     return shown + Content.styled(
-        at_words(one_line(said, 400), max(width - shown.cell_length, 8)), "" if line.why else style
+        at_words(one_line(result, 400), max(width - shown.cell_length, 8)), "" if line.why else style
     )
 
 

@@ -40,10 +40,10 @@ WIDEST = len(DIACRITICS)
 def cell_pixels(fallback: tuple[int, int]) -> tuple[int, int]:
     """Return width and height of a cell as the terminal reports it now, else the fallback."""
     try:
-        said = fcntl.ioctl(sys.__stdout__ or 1, termios.TIOCGWINSZ, b"\0" * 8)
+        size = fcntl.ioctl(sys.__stdout__ or 1, termios.TIOCGWINSZ, b"\0" * 8)
     except (OSError, ValueError):
         return fallback
-    rows, columns, width, height = struct.unpack("HHHH", said)
+    rows, columns, width, height = struct.unpack("HHHH", size)
     if not (rows and columns and width >= columns and height >= rows):
         return fallback
     return width // columns, height // rows

@@ -32,7 +32,7 @@ class PagedPane(Pane):
         super().__init__()
         self.pages = pages
         self.extent = extent
-        self._kept: LRUCache[int, tuple[Shown, ...]] = LRUCache(_KEPT)
+        self._pages: LRUCache[int, tuple[Shown, ...]] = LRUCache(_KEPT)
         self._read_at: dict[int, int] = {}
         """Page -> how many records were known when it was read."""
         self._reading = False
@@ -69,7 +69,7 @@ class PagedPane(Pane):
     def record(self, number: int) -> Shown | None:
         """Return a record; None while it is being read."""
         page_number, index = divmod(number, PAGE)
-        page = self._kept.get(page_number)
+        page = self._pages.get(page_number)
         if page is None:
             if not self._reading:
                 self._reading = True
@@ -88,7 +88,7 @@ class PagedPane(Pane):
                     break
                 count = self.count
                 page = await self.pages.page(missing * PAGE, PAGE)
-                self._kept[missing] = page
+                self._pages[missing] = page
                 self._read_at[missing] = count
                 self.arrived(page)
                 self.refresh()
@@ -99,13 +99,13 @@ class PagedPane(Pane):
 
     def _whole(self, page_number: int) -> bool:
         """Return whether a page is cached that is full, or was read after the last count."""
-        page = self._kept.get(page_number)
+        page = self._pages.get(page_number)
         return page is not None and (len(page) == PAGE or self._read_at[page_number] == self.count)
 
     def recount(self) -> None:
         """Update the number of records; the last page may have more now."""
-        for place in [place for place in self._kept.keys() if not self._whole(place)]:
-            self._kept.discard(place)
+        for place in [place for place in self._pages.keys() if not self._whole(place)]:
+            self._pages.discard(place)
         super().recount()
 
     def arrived(self, page: Sequence[Shown]) -> None:
@@ -114,7 +114,7 @@ class PagedPane(Pane):
 
     def forget(self) -> None:
         """Read everything again."""
-        self._kept.clear()
+        self._pages.clear()
         self.refresh()
 
     def parts(self, number: int, width: int) -> tuple[Line, Line]:

@@ -56,8 +56,8 @@ class PicturePane(Pane):
     @property
     def told(self) -> str:
         """Return the picture's size."""
-        found = self.picture
-        return f"{found.width:,} × {found.height:,} pixels" if found.width else ""
+        picture = self.picture
+        return f"{picture.width:,} × {picture.height:,} pixels" if picture.width else ""
 
     def on_resize(self, event: events.Resize) -> None:
         """Have the picture scaled for the new size."""

@@ -50,13 +50,13 @@ class Settled(Message):
 
 def timed_input(event: events.Event) -> TimedInput | None:
     """Return an event's timing."""
-    return getattr(event, "_heard", None)
+    return getattr(event, "_timed", None)
 
 
 def stamp(event: Message, timed: TimedInput) -> None:
     """Attach its timing to an event."""
     event.time = timed.at
-    event._heard = timed  # type: ignore[attr-defined]  # the one place that it is written
+    event._timed = timed  # type: ignore[attr-defined]  # the one place that it is written
 
 
 class InputParser:

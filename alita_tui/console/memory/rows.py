@@ -33,48 +33,48 @@ LEARNED = {
 _PROJECT = 18
 
 
-def item_row(kept: Remembered, width: int, now: datetime, here: str) -> Content:
+def item_row(entry: Remembered, width: int, now: datetime, here: str) -> Content:
     """Return an item's line in the list."""
-    glyph, style = GLYPHS[kept.sort]
-    learned = age(datetime.fromisoformat(kept.at), now) if kept.at else ""
-    project = "" if kept.project in ("", here) else cut(one_line(kept.project, 60), _PROJECT)
-    worked = "{}/{}".format(*kept.answered) if kept.sort == "recipe" else ""
+    glyph, style = GLYPHS[entry.sort]
+    learned = age(datetime.fromisoformat(entry.at), now) if entry.at else ""
+    project = "" if entry.project in ("", here) else cut(one_line(entry.project, 60), _PROJECT)
+    worked = "{}/{}".format(*entry.answered) if entry.sort == "recipe" else ""
     right = f" {worked:>6} {project}".rstrip()
     room = max(width - len(right) - 21, 8)
-    text = at_words(one_line(kept.item.text, 400), room)
-    quiet = "$alita-muted" if kept.until else ""
+    text = at_words(one_line(entry.item.text, 400), room)
+    quiet = "$alita-muted" if entry.until else ""
     return Content.assemble(
-        ("★" if kept.pinned else " ", "bold $accent"),
+        ("★" if entry.pinned else " ", "bold $accent"),
         (glyph, f"bold {style}"),
         (f"{learned:>5} ", "$alita-muted"),
-        (f"{'closed' if kept.until else kept.sort:<10}", "$alita-muted"),
+        (f"{'closed' if entry.until else entry.sort:<10}", "$alita-muted"),
         (text, quiet),
         " " * max(room - Content(text).cell_length, 0),
         (right, "$alita-muted"),
     )
 
 
-def details(kept: Remembered, calls: tuple[str, ...], source_hint: str, tool_hint: str = "") -> list[Row]:
+def details(entry: Remembered, calls: tuple[str, ...], source_hint: str, tool_hint: str = "") -> list[Row]:
     """Return the details of an item; `calls` are a recipe's calls in words.
 
     `source_hint` names the key that opens its source, `tool_hint` the key that has a recipe built as one tool.
     """
-    item = kept.item
+    item = entry.item
     session, _, seq = (
-        kept.sources[-1] if kept.sources else f"{item.source_session}:{item.source_seq}"
+        entry.sources[-1] if entry.sources else f"{item.source_session}:{item.source_seq}"
     ).rpartition(":")
     rows = [*say(one_line(item.text, 1_200), "strong"), BLANK]
     facts = [
         ("learned", LEARNED[item.origin]),
         ("from", f"{one_line(session, 60)} event {seq}{source_hint}" if session else ""),
         ("about", one_line(item.subject, 200)),
-        ("since", _when(kept.at)),
-        ("closed", f"{_when(kept.until)}, by a newer one" if kept.until else ""),
-        ("project", one_line(kept.project, 80) or "shared by all"),
-        ("pinned", "it does not age" if kept.pinned else ""),
-        ("worked", kept.record if kept.sort == "recipe" else ""),
-        ("you said", kept.said),
-        ("one tool", tool_hint or f"alita memory tool {item.item_id}" if kept.offered else ""),
+        ("since", _when(entry.at)),
+        ("closed", f"{_when(entry.until)}, by a newer one" if entry.until else ""),
+        ("project", one_line(entry.project, 80) or "shared by all"),
+        ("pinned", "it does not age" if entry.pinned else ""),
+        ("worked", entry.record if entry.sort == "recipe" else ""),
+        ("you said", entry.said),
+        ("one tool", tool_hint or f"alita memory tool {item.item_id}" if entry.offered else ""),
         ("cost", f"${item.cost_usd:.4f}" if item.cost_usd else ""),
         ("files", one_line(", ".join(item.artefacts), 200)),
         ("id", item.item_id),

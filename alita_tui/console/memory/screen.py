@@ -90,12 +90,12 @@ class MemoryScreen(Dialog[None]):
         memory = self._memory or MemoryView()
         words = self.query_one("#find", Input).value.casefold().split()
         matching = [
-            kept
-            for kept in reversed(memory.items)
-            if (self._everything or (kept.holds and kept.project in ("", memory.project)))
-            and all(word in _searched(kept) for word in words)
+            entry
+            for entry in reversed(memory.items)
+            if (self._everything or (entry.holds and entry.project in ("", memory.project)))
+            and all(word in _searched(entry) for word in words)
         ]
-        return sorted(matching, key=lambda kept: not kept.pinned)
+        return sorted(matching, key=lambda entry: not entry.pinned)
 
     def _fill(self) -> None:
         if self._memory is None:
@@ -104,7 +104,8 @@ class MemoryScreen(Dialog[None]):
         width = max(listed.size.width - 2, 40)
         items, now = self._fitting(), self._clock()
         options = [
-            Option(item_row(kept, width, now, self._memory.project), id=kept.item.item_id) for kept in items
+            Option(item_row(entry, width, now, self._memory.project), id=entry.item.item_id)
+            for entry in items
         ]
         listed.fill(options, " No matches." if self._memory.items else " Nothing is remembered yet.")
         self._head(len(items))
@@ -133,18 +134,18 @@ class MemoryScreen(Dialog[None]):
     @property
     def _chosen(self) -> Remembered | None:
         chosen, memory = self.query_one(ChoiceList).chosen_id, self._memory or MemoryView()
-        return next((kept for kept in memory.items if kept.item.item_id == chosen), None)
+        return next((entry for entry in memory.items if entry.item.item_id == chosen), None)
 
     @on(OptionList.OptionHighlighted)
     def _about(self) -> None:
-        kept, sheet = self._chosen, self.query_one("#detail", Sheet)
-        if kept is None:
+        entry, sheet = self._chosen, self.query_one("#detail", Sheet)
+        if entry is None:
             sheet.show([])
             return
-        calls = (self._memory or MemoryView()).calls.get(kept.item.item_id, ())
+        calls = (self._memory or MemoryView()).calls.get(entry.item.item_id, ())
         opens = f" · {key_of('memory.open', self._keys)} looks at it"
         makes = f"{key_of('memory.tool', self._keys)} has it built" if self._may_change else ""
-        sheet.show(details(kept, calls, opens, makes))
+        sheet.show(details(entry, calls, opens, makes))
 
     # --- finding and looking ----------------------------------------------------------------
 
@@ -167,9 +168,11 @@ class MemoryScreen(Dialog[None]):
 
     def action_open(self) -> None:
         """Open the source of the chosen item."""
-        if (kept := self._chosen) is None:
+        if (entry := self._chosen) is None:
             return
-        source = kept.sources[-1] if kept.sources else f"{kept.item.source_session}:{kept.item.source_seq}"
+        source = (
+            entry.sources[-1] if entry.sources else f"{entry.item.source_session}:{entry.item.source_seq}"
+        )
         session, _, seq = source.rpartition(":")
         self.post_message(ReplayAsked(session, int(seq) or None if seq.isdigit() else None))
 
@@ -199,24 +202,24 @@ class MemoryScreen(Dialog[None]):
 
     def action_pin(self) -> None:
         """Pin the chosen item, or no longer."""
-        if (kept := self._changeable) is not None:
-            message = "It is not pinned any more." if kept.pinned else "Pinned: it does not age."
-            self._do(message, "unpin" if kept.pinned else "pin", kept.item.item_id)
+        if (entry := self._changeable) is not None:
+            message = "It is not pinned any more." if entry.pinned else "Pinned: it does not age."
+            self._do(message, "unpin" if entry.pinned else "pin", entry.item.item_id)
 
     def action_share(self) -> None:
         """Let the chosen item belong to all projects, or to this one."""
-        if (kept := self._changeable) is None or self._memory is None:
+        if (entry := self._changeable) is None or self._memory is None:
             return
-        project = "" if kept.project else self._memory.project
+        project = "" if entry.project else self._memory.project
         message = f"It belongs to {one_line(project, 60)}." if project else "It is shared by all projects."
-        self._do(message, "move", kept.item.item_id, project)
+        self._do(message, "move", entry.item.item_id, project)
 
     def action_edit(self) -> None:
         """Ask for other words."""
-        if (kept := self._changeable) is None:
+        if (entry := self._changeable) is None:
             return
         line = self.query_one("#line", Input)
-        line.value, self._editing = one_line(kept.item.text, 700), kept.item.item_id
+        line.value, self._editing = one_line(entry.item.text, 700), entry.item.item_id
         self.query_one("#box").add_class("-asking")
         line.focus()
 
@@ -229,18 +232,18 @@ class MemoryScreen(Dialog[None]):
 
     def action_forget(self) -> None:
         """Forget the chosen item everywhere; undo brings it back while this screen is open."""
-        if (kept := self._changeable) is None:
+        if (entry := self._changeable) is None:
             return
-        item_id = kept.item.item_id
+        item_id = entry.item.item_id
         undo = key_of("memory.undo", self._keys)
         message = f"Forgotten, and it does not come back. {undo} takes that back."
         self._do(message, "forget", item_id, after=partial(self._tell, item_id, back=False))
 
     def action_tool(self) -> None:
         """Have the chosen recipe built as one tool: it waits for the ordinary review."""
-        if (kept := self._changeable) is not None:
-            if kept.offered:
-                self._order(kept.item.item_id)
+        if (entry := self._changeable) is not None:
+            if entry.offered:
+                self._order(entry.item.item_id)
             else:
                 self.say(
                     f"A recipe of several calls becomes one tool once it has worked {OFFERED} times alike."
@@ -295,5 +298,7 @@ class MemoryScreen(Dialog[None]):
             self.dismiss(None)
 
 
-def _searched(kept: Remembered) -> str:
-    return f"{kept.item.text} {kept.sort} {kept.item.subject} {kept.project} {kept.item.item_id}".casefold()
+def _searched(entry: Remembered) -> str:
+    return (
+        f"{entry.item.text} {entry.sort} {entry.item.subject} {entry.project} {entry.item.item_id}".casefold()
+    )

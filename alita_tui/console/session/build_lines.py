@@ -72,11 +72,11 @@ def build_lines(
 def _beneath(deck: Deck, card: Card, build: BuildState, width: int) -> list[Drawn]:
     """Return what an opened card shows: the outcomes of its drafts, and its rows."""
     lines: list[Drawn] = []
-    for number, said in enumerate(build_sentences(build)):
+    for number, sentence in enumerate(build_sentences(build)):
         if number or build.status != "pending":  # the question says the purpose already
             style = "muted" if number else "text"
             room = max(min(width, PROSE) - MARGIN, 10)
-            lines += [Drawn(-1, ruled(((text, style),))) for text in wrap(said, room)]
+            lines += [Drawn(-1, ruled(((text, style),))) for text in wrap(sentence, room)]
     return lines + rows_of(deck, card, width, preview=False)
 
 
@@ -108,8 +108,8 @@ def _waiting(
     attempt = build.presented
     lines: list[Line] = [fitted(title, [(time, "muted")], width)]
     if attempt is not None:
-        said = wrap(one_line(attempt.draft.description, 300), room)
-        lines += [(*edge, (text, "observation")) for text in said[:2]]
+        description = wrap(one_line(attempt.draft.description, 300), room)
+        lines += [(*edge, (text, "observation")) for text in description[:2]]
         touched = [text for text, _tone in touches(attempt)]
         if not attempt.draft.capabilities.none:
             reach = at_words(one_line("; ".join(touched), 300), max(room - 12, 8))
@@ -119,11 +119,11 @@ def _waiting(
             lines += [(*edge, (text, "observation")) for text in none]
     if marks:
         states = [mark for _title, mark in marks]
-        said_marks = f"{states.count('passed')} of {len(states)} checks passed"
+        checks = f"{states.count('passed')} of {len(states)} checks passed"
         failed, skipped = states.count("failed"), states.count("skipped")
-        said_marks += f", {failed} failed" if failed else ""
-        said_marks += f", {skipped} could not run" if skipped else ""
-        first, *more = wrap(said_marks, max(room - len(bar) - 2, 8))
+        checks += f", {failed} failed" if failed else ""
+        checks += f", {skipped} could not run" if skipped else ""
+        first, *more = wrap(checks, max(room - len(bar) - 2, 8))
         lines.append((*edge, *bar, (f"  {first}", "observation")))
         lines += [(*edge, (" " * (len(bar) + 2), ""), (text, "observation")) for text in more]
     if review:

@@ -200,13 +200,13 @@ def _header(deck: Deck, card: Card, width: int) -> list[Drawn]:
     """Return the one line of a task's steps."""
     section = card.section
     assert section is not None
-    steps, did, time = section_summary(deck, section)
+    steps, deeds, time = section_summary(deck, section)
     left: Line = ((" ", ""), ("▸ " if deck.folded(section) else "▾ ", "muted"), (steps, "observation"))
     room = width - width_of(left) - cell_len(time) - 5
-    while len(did) > 1 and cell_len(", ".join(did)) > room:
-        did.remove(min(did, key=_worth))
-    told = f" · {', '.join(did)}" if did else ""
-    return [Drawn(-1, fitted((*left, (told, "muted")), [(time, "muted")], width))]
+    while len(deeds) > 1 and cell_len(", ".join(deeds)) > room:
+        deeds.remove(min(deeds, key=_worth))
+    summary = f" · {', '.join(deeds)}" if deeds else ""
+    return [Drawn(-1, fitted((*left, (summary, "muted")), [(time, "muted")], width))]
 
 
 def _worth(deed: str) -> int:
@@ -222,8 +222,8 @@ def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> 
         before = [_BLANK]
     after = [_BLANK]
     if row.tone != "good":
-        said = f"{row.title}\n{row.detail}" if row.detail else str(row.title)
-        lines = wrap(said, max(min(width, PROSE) - MARGIN, 10))
+        text = f"{row.title}\n{row.detail}" if row.detail else str(row.title)
+        lines = wrap(text, max(min(width, PROSE) - MARGIN, 10))
         ink = "text" if row.tone == "normal" else row.tone
         mark: Line = ((" ", ""), (f"{'✗' if row.tone == 'bad' else glyph(row)} ", ink))
         first: Line = (*mark, (lines[0], ink))
@@ -238,10 +238,10 @@ def _answer(deck: Deck, card: Card, row: TraceRow, width: int, opened: bool) -> 
     if len(shown) < len(whole):
         shown.append(((f"… {len(whole) - len(shown)} more lines: Enter opens them", "muted"),))
     shown = _headlined(shown)
-    found = [Drawn(-1, clip(((" ", ""), ("● ", "good"), *shown[0]), width))]
-    found += [Drawn(-1, clip(((" " * MARGIN, ""), *line), width) if line else ()) for line in shown[1:]]
+    drawn = [Drawn(-1, clip(((" ", ""), ("● ", "good"), *shown[0]), width))]
+    drawn += [Drawn(-1, clip(((" " * MARGIN, ""), *line), width) if line else ()) for line in shown[1:]]
     foot = _foot(deck, card, row, width)
-    return [*before, *found, *([_BLANK] if foot and len(shown) > 1 else []), *foot, *after]
+    return [*before, *drawn, *([_BLANK] if foot and len(shown) > 1 else []), *foot, *after]
 
 
 def _headlined(lines: Sequence[Line]) -> list[Line]:
@@ -287,9 +287,9 @@ def _foot(deck: Deck, card: Card, row: TraceRow, width: int) -> list[Drawn]:
             for number in range(deck.picture_rows.get((handle, columns), ROWS))
         ]
     mark = rating_mark(deck, card)
-    told = (evidence(section), str(row.meta), f"you: {mark}" if mark else "")
-    if said := " · ".join(filter(None, told)):
-        lines.append(Drawn(-1, clip(((" " * MARGIN, ""), (said, "muted")), width)))
+    parts = (evidence(section), str(row.meta), f"you: {mark}" if mark else "")
+    if text := " · ".join(filter(None, parts)):
+        lines.append(Drawn(-1, clip(((" " * MARGIN, ""), (text, "muted")), width)))
     return lines
 
 
@@ -315,17 +315,17 @@ def _note(row: TraceRow, width: int, opened: bool) -> list[Drawn]:
 def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
     """Return a step: one line, and its rows beneath it where it is opened."""
     rows = [deck.rows[at] for at in card.rows]
-    told = step_line(rows)
-    failed = told.tone in ("bad", "warn")
-    mark = "✗" if told.tone == "bad" else _STEP_GLYPHS.get(told.verb, "·")
-    ink = told.tone if failed else _STEP_STYLES.get(told.verb, "action")
-    time = told.time or (str(rows[-1].meta) if len(rows) == 1 else "")
-    verb = told.verb.ljust(VERB) if len(told.verb) < VERB else f"{told.verb} "
+    summary = step_line(rows)
+    failed = summary.tone in ("bad", "warn")
+    mark = "✗" if summary.tone == "bad" else _STEP_GLYPHS.get(summary.verb, "·")
+    ink = summary.tone if failed else _STEP_STYLES.get(summary.verb, "action")
+    time = summary.time or (str(rows[-1].meta) if len(rows) == 1 else "")
+    verb = summary.verb.ljust(VERB) if len(summary.verb) < VERB else f"{summary.verb} "
     rated = rating_mark(deck, card)
-    taken = (len(time) + 1 if time else 0) + (cell_len(rated) + 2 if rated else 0)
-    room = max(width - MARGIN - cell_len(verb) - taken, 8)
-    subject, result = str(told.subject), str(told.result)
-    if not result and told.tone == "wait":
+    used = (len(time) + 1 if time else 0) + (cell_len(rated) + 2 if rated else 0)
+    room = max(width - MARGIN - cell_len(verb) - used, 8)
+    subject, result = str(summary.subject), str(summary.result)
+    if not result and summary.tone == "wait":
         result = "…"
     if result and cell_len(subject) + 5 + cell_len(result) > room:
         subject = at_words(subject, room)
@@ -333,10 +333,10 @@ def _step(deck: Deck, card: Card, width: int, opened: bool) -> list[Drawn]:
         result = at_words(result, left, before=room - left) if left >= _LEAST else ""
         result = "" if cell_len(result) < _LEAST // 2 else result  # a bare ellipsis says nothing
     arrow = ("  →  ", "muted") if result else ("", "")
-    tone = told.tone if failed or told.tone == "wait" else "muted"
+    tone = summary.tone if failed or summary.tone == "wait" else "muted"
     pieces: Line = (
         (verb, "muted"),
-        (subject, "strong" if told.verb == "Ran" else "observation"),
+        (subject, "strong" if summary.verb == "Ran" else "observation"),
         arrow,
         (result, tone),
     )

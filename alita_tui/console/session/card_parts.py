@@ -120,8 +120,8 @@ def fitted(left: Line, figures: Sequence[Piece], width: int) -> Line:
     for text, style in shown:
         right += [("  ", ""), (text, style)]
     room = width - width_of(tuple(right))
-    kept = left if width_of(left) <= room else _cut_line(left, room)
-    return clip((*kept, (" " * (room - width_of(kept)), ""), *right), width)
+    text_pieces = left if width_of(left) <= room else _cut_line(left, room)
+    return clip((*text_pieces, (" " * (room - width_of(text_pieces)), ""), *right), width)
 
 
 def _spread_at_words(left: Line, figure: str, width: int) -> Line:
@@ -132,16 +132,16 @@ def _spread_at_words(left: Line, figure: str, width: int) -> Line:
 
 def _cut_line(line: Line, width: int) -> Line:
     """Return a line cut to `width` cells, at a word where one is near."""
-    kept: list[Piece] = []
+    pieces: list[Piece] = []
     room = width
     for text, style in line:
         if cell_len(text) > room:
             bare = text.rstrip()  # a column of a table is filled with blanks
             short = at_words(bare, room, before=width - room)
             if short != bare:
-                kept += [(short, style)] if short else []
+                pieces += [(short, style)] if short else []
                 break
             text = bare + " " * (room - cell_len(bare))
-        kept.append((text, style))
+        pieces.append((text, style))
         room -= cell_len(text)
-    return tuple(kept)
+    return tuple(pieces)

@@ -34,37 +34,37 @@ class Loading:
         """`until` is the number of the last event on record; `shown` is the end that is on screen meanwhile."""
         self.until = until
         self._shown = shown
-        self.laid = Layout()
-        self.laid.deck.level = shown.deck.level
-        self.laid.deck.unreadable = shown.deck.unreadable
-        self.laid.deck.picture_rows = shown.deck.picture_rows
-        self.laid.review = shown.review
+        self.layout = Layout()
+        self.layout.deck.level = shown.deck.level
+        self.layout.deck.unreadable = shown.deck.unreadable
+        self.layout.deck.picture_rows = shown.deck.picture_rows
+        self.layout.review = shown.review
         if width:
-            self.laid.fit(width)
+            self.layout.fit(width)
 
     def take(self, view: SessionView) -> bool:
         """Lay out a newer view; return whether the session is complete."""
-        self.laid.show(view.trace, view.builds, view.state.ratings)
+        self.layout.show(view.trace, view.builds, view.state.ratings)
         return view.seq >= self.until
 
     def fit(self, width: int) -> None:
         """Lay out for another width."""
-        self.laid.fit(width)
+        self.layout.fit(width)
 
     def detail(self) -> None:
         """Use the level of detail of the end on screen."""
-        self.laid.detail(self._shown.deck.level)
+        self.layout.detail(self._shown.deck.level)
 
     def counterpart_of(self, card: int, row: int) -> tuple[int, int]:
         """Return the card and row of the whole session that match a card and row of its end; -1 for none."""
         if not 0 <= card < len(self._shown.cards):
             return -1, -1
-        index = _match(self._shown.deck, self._shown.cards[card], self.laid.deck)
+        index = _match(self._shown.deck, self._shown.cards[card], self.layout.deck)
         return index, (self._row(row) if row >= 0 and index >= 0 else -1)
 
     def carry_over(self) -> None:
         """Open and close the same cards and rows in the whole session as in its end."""
-        deck, full = self._shown.deck, self.laid.deck
+        deck, full = self._shown.deck, self.layout.deck
         for card in deck.cards:
             at = _match(deck, card, full) if card.opened is not None or card.kind == "steps" else -1
             if at < 0:
@@ -74,10 +74,10 @@ class Loading:
             if card.kind == "steps" and card.section is not None and counterpart.section is not None:
                 counterpart.section.folded = card.section.folded
         full.whole = {at for row in deck.whole if (at := self._row(row)) >= 0}
-        self.laid.detail(full.level)
+        self.layout.detail(full.level)
 
     def _row(self, row: int) -> int:
-        return len(self.laid.rows) - len(self._shown.rows) + row
+        return len(self.layout.rows) - len(self._shown.rows) + row
 
 
 def _match(deck: Deck, card: Card, full: Deck) -> int:

@@ -223,8 +223,8 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             edit = (
                 f"{key_of('session.edit_plan', self._keys)} changes it" if view.busy and not self.bar else ""
             )
-            told = "".join(f"\n{line}" for line in (plan_note(view), edit) if line)
-            plan.update(Content.assemble("\n".join(steps), (told, "$alita-muted")))
+            notes = "".join(f"\n{line}" for line in (plan_note(view), edit) if line)
+            plan.update(Content.assemble("\n".join(steps), (notes, "$alita-muted")))
 
     def _asides(self, view: SessionView) -> None:
         """Draw banners, question and placeholder."""

@@ -114,8 +114,8 @@ class Tabs(Plain):
         self._ends, used = [], 0
         for tab in self.tabs:
             name = at_words(tab.name, most)
-            taken = cell_len(name) + 2 + (len(_GAP) if parts else 0)
-            if used + taken > room - 2:
+            cells = cell_len(name) + 2 + (len(_GAP) if parts else 0)
+            if used + cells > room - 2:
                 parts.append((" …", "$alita-muted"))  # the key goes through those, too
                 break
             parts += [(_GAP, "$alita-line")] if parts else []
@@ -123,7 +123,7 @@ class Tabs(Plain):
                 (f"{tab.mark} ", tab.style),
                 (name, "bold $foreground underline" if tab.active else "$alita-muted"),
             ]
-            used += taken
+            used += cells
             self._ends.append(used)
         hint = f"{self._key} next"
         if used + len(hint) + 4 <= room:

@@ -53,75 +53,75 @@ class Trace(TraceSent):
     @property
     def row(self) -> int:
         """The selected row; for a card, the row with its outcome; -1 for none."""
-        if self.inner >= 0 or not 0 <= self.cursor < len(self._laid.cards):
+        if self.inner >= 0 or not 0 <= self.cursor < len(self._layout.cards):
             return self.inner
-        card = self._laid.cards[self.cursor]
+        card = self._layout.cards[self.cursor]
         if card.kind == "steps" and card.section is not None:
             return card.section.task
         return card.rows[-1] if card.kind == "step" else card.rows[0]
 
     def _selected(self) -> TraceRow | None:
-        return self._laid.rows[self.row] if self.row >= 0 else None
+        return self._layout.rows[self.row] if self.row >= 0 else None
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view, or an earlier one after a seek."""
         if self.fill(view):
             return
-        laid = self._laid
-        same = view.trace is laid.rows and view.builds is self._view.builds and len(laid.rows) > 0
+        layout = self._layout
+        same = view.trace is layout.rows and view.builds is self._view.builds and len(layout.rows) > 0
         if same and view.live == self._view.live:
             return
         self._take_up(view)
         newest = self._at_newest()
-        card_count = len(laid.cards)
-        self._view, unchanged = view, laid.show(view.trace, view.builds, view.state.ratings)
-        count = len(laid.rows)
-        if not laid.width:
-            self.cursor = len(laid.cards) - 1
+        card_count = len(layout.cards)
+        self._view, unchanged = view, layout.show(view.trace, view.builds, view.state.ratings)
+        count = len(layout.rows)
+        if not layout.width:
+            self.cursor = len(layout.cards) - 1
             return
         self._place()
         self._select_again(newest)
-        new = range(len(laid.cards) - 1, card_count - 1, -1)
-        answer = next((index for index in new if laid.cards[index].kind == "answer"), -1)
+        new = range(len(layout.cards) - 1, card_count - 1, -1)
+        answer = next((index for index in new if layout.cards[index].kind == "answer"), -1)
         if self.follow and answer >= 0 and view.seq > self.known:
             self._pin(answer)
         self._tell_selected()
-        if count > unchanged and not self.follow and laid.end > self.size.height:
+        if count > unchanged and not self.follow and layout.end > self.size.height:
             self._unseen += count - unchanged
             self.post_message(self.FollowChanged(self._unseen))
-        elif self._unseen and laid.end <= self.size.height:
+        elif self._unseen and layout.end <= self.size.height:
             self._follow_again()  # steps folded, and all of it is on screen
 
     def greet(self, states: tuple[trace_lines.State, ...]) -> None:
         """Show on the empty trace whether model and sandbox are available."""
         if states != self._states:
             self._states = states
-            if self._laid.width and not len(self._laid.rows):
+            if self._layout.width and not len(self._layout.rows):
                 self._place()
 
     def _at_newest(self) -> bool:
         """Return whether the last card on screen is selected."""
-        if not self._laid.width:
+        if not self._layout.width:
             return True
-        last = self._laid.stop(self._laid.end - 1, -1)
+        last = self._layout.stop(self._layout.end - 1, -1)
         return last is None or self.cursor >= last[0]
 
     def _select_again(self, newest: bool) -> None:
         """Keep the cursor on a visible card: on the newest while following, or on the header of folded steps."""
-        laid = self._laid
-        if self.cursor >= len(laid.cards) or (newest and self.follow):
-            last = laid.stop(laid.end - 1, -1)
+        layout = self._layout
+        if self.cursor >= len(layout.cards) or (newest and self.follow):
+            last = layout.stop(layout.end - 1, -1)
             self.cursor, self.inner = last if last is not None else (-1, -1)
         elif self.cursor >= 0:
-            card = laid.cards[self.cursor]
-            if laid.deck.hidden(card) and card.section is not None:
+            card = layout.cards[self.cursor]
+            if layout.deck.hidden(card) and card.section is not None:
                 self.cursor, self.inner = card.section.header, -1
-            elif self.inner >= len(laid.rows) or not laid.deck.opened(card):
+            elif self.inner >= len(layout.rows) or not layout.deck.opened(card):
                 self.inner = -1
 
     def _pin(self, answer: int) -> None:
         """Show the head of an answer that is taller than the screen, and stop following."""
-        top, bottom = self._laid.place(answer)
+        top, bottom = self._layout.place(answer)
         if bottom - top <= self.size.height or self.size.height < 2:
             return
         self.follow = False
@@ -130,11 +130,11 @@ class Trace(TraceSent):
 
     def detail(self, level: Level) -> None:
         """Change how much of the cards is shown that nobody opened or closed."""
-        laid, selected = self._laid, self.cursor
-        laid.detail(level)
+        layout, selected = self._layout, self.cursor
+        layout.detail(level)
         if self._filling is not None:
             self._filling.detail()
-        if not laid.width:
+        if not layout.width:
             return
         self._place()
         self._select_again(newest=False)
@@ -149,19 +149,19 @@ class Trace(TraceSent):
 
     def _place(self, top: int | None = None) -> None:
         """Update the total height, keeping `top` or the current line at the top."""
-        laid, lines = self._laid, max(self.size.height, 1)
-        self._after = [Drawn(-1, line) for line in trace_lines.growing(self._view.live, laid.width)]
+        layout, lines = self._layout, max(self.size.height, 1)
+        self._after = [Drawn(-1, line) for line in trace_lines.growing(self._view.live, layout.width)]
         self._after += self._expected_lines()
-        if not len(laid.rows) and not self._after:
-            welcome = trace_lines.greeting(self._welcome, self._states, laid.width)
+        if not len(layout.rows) and not self._after:
+            welcome = trace_lines.greeting(self._welcome, self._states, layout.width)
             self._after = [Drawn(-1, line) for line in welcome]
         if self.follow:
             # Measuring the last cards may move the end up.
             for _ in range(2):
-                laid.settle(laid.end + len(self._after) - lines, lines)
+                layout.settle(layout.end + len(self._after) - lines, lines)
         else:
-            top = laid.settle(round(self.scroll_y) if top is None else top, lines)
-        self.virtual_size = Size(laid.width, laid.end + len(self._after))
+            top = layout.settle(round(self.scroll_y) if top is None else top, lines)
+        self.virtual_size = Size(layout.width, layout.end + len(self._after))
         if self.follow:
             # The new size takes effect with the next layout; a scroll before it would stop short.
             self.call_after_refresh(self._to_end)
@@ -170,21 +170,21 @@ class Trace(TraceSent):
         self.refresh()
 
     def _to_end(self) -> None:
-        if self.follow and self.virtual_size.height != self._laid.end + len(self._after):
+        if self.follow and self.virtual_size.height != self._layout.end + len(self._after):
             self._place()  # lines painted in the meantime were taller than estimated
         elif self.follow:
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap for the new width, keeping the top row in place."""
-        width, laid = self.scrollable_content_region.width, self._laid
-        if width > 0 and width != laid.width:
-            top = laid.card_at(round(self.scroll_y))
-            first = not laid.width
-            laid.fit(width)
+        width, layout = self.scrollable_content_region.width, self._layout
+        if width > 0 and width != layout.width:
+            top = layout.card_at(round(self.scroll_y))
+            first = not layout.width
+            layout.fit(width)
             if self._filling is not None:
                 self._filling.fit(width)
-            self._place(laid.place(top)[0] if top < len(laid.cards) and not first else None)
+            self._place(layout.place(top)[0] if top < len(layout.cards) and not first else None)
             if first:
                 self._select_again(newest=True)
         elif self.follow:
@@ -194,13 +194,13 @@ class Trace(TraceSent):
 
     def _go(self, stop: tuple[int, int] | None) -> None:
         """Select a card or row and scroll to it; the last one follows again."""
-        laid = self._laid
-        if stop is None or not laid.width:
+        layout = self._layout
+        if stop is None or not layout.width:
             return
         self.cursor, self.inner = stop
         if (
-            stop == laid.stop(laid.end - 1, -1)
-            and laid.place(*stop)[1] - laid.place(*stop)[0] <= self.size.height
+            stop == layout.stop(layout.end - 1, -1)
+            and layout.place(*stop)[1] - layout.place(*stop)[0] <= self.size.height
         ):
             self._follow_again()
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
@@ -211,9 +211,9 @@ class Trace(TraceSent):
     def spots(self) -> Iterator[tuple[int, Callable[[], None]]]:
         """Yield the first line on screen of each card, and what selects it."""
         top, last = round(self.scroll_y), None
-        for y in range(self.size.height if self._laid.width else 0):
-            stop = self._laid.stop(top + y, 1)
-            if stop is not None and stop != last and self._laid.place(*stop)[0] in (top + y, top - 1):
+        for y in range(self.size.height if self._layout.width else 0):
+            stop = self._layout.stop(top + y, 1)
+            if stop is not None and stop != last and self._layout.place(*stop)[0] in (top + y, top - 1):
                 last = stop
                 yield y, partial(self._go, stop)
 
@@ -229,11 +229,11 @@ class Trace(TraceSent):
 
     def _measure_visible(self) -> None:
         """Measure the rows on screen."""
-        laid, line = self._laid, round(self.scroll_y)
-        end = laid.end
-        top = laid.settle(line, max(self.size.height, 1))
-        if laid.end != end:
-            self.virtual_size = Size(laid.width, laid.end + len(self._after))
+        layout, line = self._layout, round(self.scroll_y)
+        end = layout.end
+        top = layout.settle(line, max(self.size.height, 1))
+        if layout.end != end:
+            self.virtual_size = Size(layout.width, layout.end + len(self._after))
             if top != line:
                 self.scroll_to(y=top, animate=False, immediate=True)
 
@@ -245,13 +245,13 @@ class Trace(TraceSent):
     def watch_has_focus(self, focused: bool) -> None:
         """Select the newest card on focus, if none is selected."""
         super().watch_has_focus(focused)
-        if focused and self.cursor < 0 and self._laid.width:
+        if focused and self.cursor < 0 and self._layout.width:
             self._select_again(newest=True)
 
     def on_click(self, event: events.Click) -> None:
         """A click selects a card or row, a second one opens it."""
         index, drawn = self._line(event.y + self.scroll_offset.y)
-        if index < len(self._laid.cards) and self.text_selection is None:
+        if index < len(self._layout.cards) and self.text_selection is None:
             if (index, drawn.row) == (self.cursor, self.inner) and event.chain > 1:
                 self.action_open()
             self.cursor, self.inner = index, drawn.row
@@ -259,32 +259,32 @@ class Trace(TraceSent):
     def action_up(self) -> None:
         """Go one card up, or one line inside a card taller than the screen."""
         if not self._selected_visible():
-            self._go(self._laid.stop(round(self.scroll_y) + self.size.height - 1, -1))
+            self._go(self._layout.stop(round(self.scroll_y) + self.size.height - 1, -1))
             return
-        top = self._laid.place(self.cursor, self.inner)[0]
+        top = self._layout.place(self.cursor, self.inner)[0]
         if top < round(self.scroll_y):
             self.scroll_relative(y=-1, animate=False, immediate=True)
         else:
-            self._go(self._laid.stop(top - 1, -1))
+            self._go(self._layout.stop(top - 1, -1))
 
     def action_down(self) -> None:
         """Go one card down, or one line inside a card taller than the screen."""
         if not self._selected_visible():
-            self._go(self._laid.stop(round(self.scroll_y), 1))
+            self._go(self._layout.stop(round(self.scroll_y), 1))
             return
-        below = self._laid.place(self.cursor, self.inner)[1]
+        below = self._layout.place(self.cursor, self.inner)[1]
         if below > round(self.scroll_y) + self.size.height:
             self.scroll_relative(y=1, animate=False, immediate=True)
         else:
-            self._go(self._laid.stop(below, 1))
+            self._go(self._layout.stop(below, 1))
 
     def _selected_visible(self) -> bool:
-        return self._laid.visible(self.cursor, self.inner, round(self.scroll_y), self.size.height)
+        return self._layout.visible(self.cursor, self.inner, round(self.scroll_y), self.size.height)
 
     def action_page(self, direction: int) -> None:
         """A page up or down, through cards taller than the screen as well."""
-        laid = self._laid
-        if not laid.width or not len(laid.cards):
+        layout = self._layout
+        if not layout.width or not len(layout.cards):
             return
         page = max(self.size.height - 2, 1)
         start = round(self.scroll_y)
@@ -293,20 +293,22 @@ class Trace(TraceSent):
         self.scroll_to(y=max(start + direction * page, 0), animate=False, immediate=True)
         line = round(self.scroll_y)
         if line == start:
-            self._go(laid.stop(0, 1) if direction < 0 else laid.stop(laid.end - 1, -1))
+            self._go(layout.stop(0, 1) if direction < 0 else layout.stop(layout.end - 1, -1))
         elif not self._selected_visible():
-            stop = laid.stop(line, 1) if direction < 0 else laid.stop(min(line + page, laid.end - 1), -1)
+            stop = (
+                layout.stop(line, 1) if direction < 0 else layout.stop(min(line + page, layout.end - 1), -1)
+            )
             if stop is not None:
                 self.cursor, self.inner = stop
 
     def action_first(self) -> None:
         """To the first card."""
-        self._go(self._laid.stop(0, 1))
+        self._go(self._layout.stop(0, 1))
 
     def action_last(self) -> None:
         """To the last card, and follow what comes."""
-        self._go(self._laid.stop(self._laid.end - 1, -1))
-        if self._laid.width and len(self._laid.cards):
+        self._go(self._layout.stop(self._layout.end - 1, -1))
+        if self._layout.width and len(self._layout.cards):
             self._follow_again()
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
@@ -320,16 +322,16 @@ class Trace(TraceSent):
 
     def unfold(self) -> None:
         """Open or close the card or row."""
-        if 0 <= self.cursor < len(self._laid.cards) and self._laid.width:
+        if 0 <= self.cursor < len(self._layout.cards) and self._layout.width:
             self.follow = False
-            self._laid.toggle(self.cursor, self.inner)
+            self._layout.toggle(self.cursor, self.inner)
             self._place()
             self.call_after_refresh(self._scroll_to_selected)
 
     def _scroll_to_selected(self) -> None:
         """Scroll to the selected card or row; to its first line if it is taller than the screen."""
-        if 0 <= self.cursor < len(self._laid.cards):
-            top, bottom = self._laid.place(self.cursor, self.inner)
+        if 0 <= self.cursor < len(self._layout.cards):
+            top, bottom = self._layout.place(self.cursor, self.inner)
             tall = min(max(bottom - top, 1), max(self.size.height, 1))
             self.scroll_to_region(Region(0, top, 1, tall), animate=False, immediate=True)
 
@@ -344,10 +346,10 @@ class Trace(TraceSent):
     def action_yank(self) -> None:
         """Copy the text of the card or row."""
         if self.inner >= 0:
-            row = self._laid.rows[self.inner]
+            row = self._layout.rows[self.inner]
             self.post_message(CopyAsked(str(row.detail or row.title)))
-        elif 0 <= self.cursor < len(self._laid.cards):
-            self.post_message(CopyAsked(copied(self._laid.deck, self._laid.cards[self.cursor])))
+        elif 0 <= self.cursor < len(self._layout.cards):
+            self.post_message(CopyAsked(copied(self._layout.deck, self._layout.cards[self.cursor])))
 
     def action_explain(self) -> None:
         """Ask why the event at the cursor happened."""
@@ -365,7 +367,7 @@ class Trace(TraceSent):
     def action_rate(self, rating: RatingKind) -> None:
         """Say how good the answer or run of the chosen row is."""
         if self._selected() is not None:
-            self.post_message(self.RateAsked(self._laid.deck.rated(self.cursor, self.row), rating))
+            self.post_message(self.RateAsked(self._layout.deck.rated(self.cursor, self.row), rating))
 
     def action_rewind(self) -> None:
         """Show the session as it was at the selected row."""
@@ -379,30 +381,30 @@ class Trace(TraceSent):
     def find(self, needle: str) -> int:
         """Search rows; go to the newest hit at or before the cursor. Return the number of hits."""
         self._needle = needle.lower()
-        hits = self._laid.hits(self._needle)
+        hits = self._layout.hits(self._needle)
         if hits:
-            row = self.row if self.row >= 0 else len(self._laid.rows) - 1
+            row = self.row if self.row >= 0 else len(self._layout.rows) - 1
             self._show_hit(hits[max(bisect_right(hits, row) - 1, 0)])
         self.refresh()
         return len(hits)
 
     def action_find_next(self, direction: int) -> None:
         """Go to the next hit, wrapping around."""
-        hit = self._laid.next_hit(self._hit, self._needle, direction)
+        hit = self._layout.next_hit(self._hit, self._needle, direction)
         if hit is not None:
             self._show_hit(hit)
 
     def _show_hit(self, row: int) -> None:
         """Go to the card of a hit; unfold and open what hides the text."""
-        self._hit, laid = row, self._laid
-        if not laid.width:
+        self._hit, layout = row, self._layout
+        if not layout.width:
             return
-        card = laid.card_of(row)
-        laid.reveal(row)
-        inner = row if len(laid.cards[card].rows) > 1 else -1
+        card = layout.card_of(row)
+        layout.reveal(row)
+        inner = row if len(layout.cards[card].rows) > 1 else -1
         self.follow = False
-        if not laid.shows(card, row, self._needle):
-            laid.toggle(card, inner)
+        if not layout.shows(card, row, self._needle):
+            layout.toggle(card, inner)
         self._place()
         self.cursor, self.inner = card, inner
         self.call_after_refresh(self._scroll_to_selected)

@@ -68,9 +68,9 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
         """Show `welcome` while there is nothing; `review` is the key that opens the review of a build."""
         super().__init__(id=id)
         self._welcome = welcome
-        self._laid = Layout()
-        self._laid.deck.level = level
-        self._laid.review = review
+        self._layout = Layout()
+        self._layout.deck.level = level
+        self._layout.review = review
         self._view = SessionView()
         self._states: tuple[trace_lines.State, ...] = ()
         self._sent = NOTHING_SENT
@@ -89,19 +89,19 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
     @property
     def level(self) -> Level:
         """The level of detail of cards that nobody opened or closed."""
-        return self._laid.deck.level
+        return self._layout.deck.level
 
     def inspection(self) -> Inspection | None:
         """Return the inspector's title, subject and rows for the selected card or row; None for none."""
-        if not 0 <= self.cursor < len(self._laid.cards):
+        if not 0 <= self.cursor < len(self._layout.cards):
             return None
         from alita_tui.console.session.inspector_rows import about  # the first paint does not need it
 
-        card = self._laid.cards[self.cursor]
-        build = self._laid.build(card.build) if card.kind == "build" else None
+        card = self._layout.cards[self.cursor]
+        build = self._layout.build(card.build) if card.kind == "build" else None
         if build is not None and self._build_inspection is not None and self._build_inspection[0] is build:
             return self._build_inspection[1]  # making it parses code, which is too slow for each event
-        inspection = about(self._view, self._laid.deck, self.cursor, self.inner, self._laid.build)
+        inspection = about(self._view, self._layout.deck, self.cursor, self.inner, self._layout.build)
         self._build_inspection = (build, inspection) if build is not None else None
         return inspection
 
@@ -124,10 +124,10 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
 
     def _line(self, number: int) -> tuple[int, Drawn]:
         """Return a line of the trace and the index of its card."""
-        index = number - self._laid.end
+        index = number - self._layout.end
         if index < 0:
-            return self._laid.line(number)
-        return len(self._laid.cards), self._after[index] if index < len(self._after) else Drawn(-1, ())
+            return self._layout.line(number)
+        return len(self._layout.cards), self._after[index] if index < len(self._after) else Drawn(-1, ())
 
     def render_line(self, y: int) -> Strip:
         """Render a line."""
@@ -139,8 +139,8 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
             return Strip.join([blank, drawn]).adjust_cell_length(width, base).apply_offsets(0, number)
         if paper:
             base = base + self._styles[paper]
-        chosen = (index, row) == (self.cursor, self.inner) and index < len(self._laid.cards)
-        first, after = self._laid.place(index, row) if chosen and self.has_focus else (0, 0)
+        chosen = (index, row) == (self.cursor, self.inner) and index < len(self._layout.cards)
+        first, after = self._layout.place(index, row) if chosen and self.has_focus else (0, 0)
         if first <= number < after:  # without the blank lines around it, with those in it
             base = base + self._styles["cursor"]
             strip = to_strip(line, self._styles, base, width)

@@ -36,11 +36,11 @@ class TraceLoading(TraceDrawing):
     def opens(self, known: int, end: Sequence[Envelope]) -> None:
         """Expect a session of `known` events; of a long one show its end until the rest is read."""
         self.known = known
-        if known < LONG or len(self._laid.rows):
+        if known < LONG or len(self._layout.rows):
             return
-        self._laid.show(tail_of(end))
-        self._filling = Loading(known, self._laid.width, self._laid)
-        if self._laid.width:
+        self._layout.show(tail_of(end))
+        self._filling = Loading(known, self._layout.width, self._layout)
+        if self._layout.width:
             self._place()
             self._select_again(newest=True)
 
@@ -56,28 +56,28 @@ class TraceLoading(TraceDrawing):
 
     def _filled(self, filling: Loading) -> None:
         """Replace the end by the whole session; what is on screen stays in place."""
-        tail, self._filling = self._laid, None
+        tail, self._filling = self._layout, None
         top = round(self.scroll_y)
         top_card = tail.card_at(top) if tail.width and len(tail.cards) else 0
         shift = top - tail.place(top_card)[0] if tail.width and top_card < len(tail.cards) else 0
         filling.carry_over()
         card, _row = filling.counterpart_of(top_card, -1)
         selected = filling.counterpart_of(self.cursor, self.inner)
-        self._laid = filling.laid
+        self._layout = filling.layout
         self.cursor, self.inner = selected
-        laid = self._laid
-        if laid.width:
+        layout = self._layout
+        if layout.width:
             for _ in range(2):  # measuring cards near the line moves it
-                laid.settle(laid.place(card)[0] if card >= 0 else laid.end, max(self.size.height, 1))
+                layout.settle(layout.place(card)[0] if card >= 0 else layout.end, max(self.size.height, 1))
             self._select_again(newest=self.follow)
-            self._place(laid.place(card)[0] + shift if card >= 0 and not self.follow else None)
+            self._place(layout.place(card)[0] + shift if card >= 0 and not self.follow else None)
 
     def picture(self, handle: str, columns: int, lines: Sequence[Strip]) -> None:
         """Show a picture's lines; take back the reserved lines that it does not need, all if it cannot be read."""
         super().picture(handle, columns, lines)
-        laid = self._laid
-        deck, key = laid.deck, (handle, columns)
-        if not laid.width or (
+        layout = self._layout
+        deck, key = layout.deck, (handle, columns)
+        if not layout.width or (
             deck.picture_rows.get(key, ROWS) == len(lines) if lines else handle in deck.unreadable
         ):
             return
@@ -85,8 +85,8 @@ class TraceLoading(TraceDrawing):
             deck.picture_rows[key] = len(lines)
         else:
             deck.unreadable.add(handle)
-        top = laid.card_at(round(self.scroll_y))
-        laid.fit(laid.width)  # redraws every card that names the picture
+        top = layout.card_at(round(self.scroll_y))
+        layout.fit(layout.width)  # redraws every card that names the picture
         if self._filling is not None:
-            self._filling.fit(laid.width)
-        self._place(laid.place(top)[0] if top < len(laid.cards) else None)
+            self._filling.fit(layout.width)
+        self._place(layout.place(top)[0] if top < len(layout.cards) else None)

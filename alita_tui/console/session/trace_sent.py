@@ -28,7 +28,7 @@ class TraceSent(TraceLoading):
         )
         self._sent = Sent(row, waits_for, 0, tuple(Path(file).name for file in files))
         self._follow_again()
-        if self._laid.width:
+        if self._layout.width:
             self._place()
             # The next layout would allow it as well, but only the frame after it would show the end.
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True, force=True)
@@ -37,7 +37,7 @@ class TraceSent(TraceLoading):
         """Show what the task that was sent waits for now; turn the spinner."""
         if self._sent.waits_for:
             self._sent = self._sent._replace(waits_for=waits_for, frame=self._sent.frame + 1)
-            if self._laid.width:
+            if self._layout.width:
                 self._place()
 
     @property
@@ -50,7 +50,7 @@ class TraceSent(TraceLoading):
         sent = self._sent
         if not sent.waits_for:
             return
-        new = list(view.trace.since(len(self._laid.rows)))
+        new = list(view.trace.since(len(self._layout.rows)))
         if any(row.kind == "task" for row in new):
             begun = new[-1].kind == "task" and view.busy
             self._sent = sent._replace(row=None, files=()) if begun else NOTHING_SENT
@@ -66,8 +66,8 @@ class TraceSent(TraceLoading):
 
     def _expected_lines(self) -> list[Drawn]:
         """Return the lines of the task that was sent, and of what it waits for."""
-        sent, width = self._sent, self._laid.width
-        deck, build = self._laid.deck, self._laid.build
+        sent, width = self._sent, self._layout.width
+        deck, build = self._layout.deck, self._layout.build
         card = card_lines.sent(deck, sent.row, sent.files, width, build) if sent.row is not None else []
         if not sent.waits_for or (self._after and not card):
             return card

@@ -29,9 +29,9 @@ class CompareScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "compare.tcss"]
 
-    def __init__(self, found: Comparison) -> None:
+    def __init__(self, comparison: Comparison) -> None:
         super().__init__()
-        self._found = found
+        self._comparison = comparison
 
     def compose(self) -> ComposeResult:
         """Heading and sheet."""
@@ -43,30 +43,35 @@ class CompareScreen(Dialog[None]):
     def on_resize(self) -> None:
         """Draw for the new width."""
         sheet = self.query_one(Sheet)
-        sheet.show(rows(self._found, max(sheet.size.width - 2, 60)), top=False)
+        sheet.show(rows(self._comparison, max(sheet.size.width - 2, 60)), top=False)
 
 
-def rows(found: Comparison, width: int) -> list[Row]:
+def rows(comparison: Comparison, width: int) -> list[Row]:
     """Return the rows of the sheet."""
-    listed = [*_facts(found, width), BLANK, *heading("Moves", _common(found)), *_moves(found.moves, width)]
+    listed = [
+        *_facts(comparison, width),
+        BLANK,
+        *heading("Moves", _common(comparison)),
+        *_moves(comparison.moves, width),
+    ]
     listed += [BLANK, *heading("Answers")]
     listed += _columns(
-        "", (found.left.answer or "none", ""), (found.right.answer or "none", ""), width, whole=True
+        "", (comparison.left.answer or "none", ""), (comparison.right.answer or "none", ""), width, whole=True
     )
     return listed
 
 
-def _common(found: Comparison) -> str:
-    if not found.common:
+def _common(comparison: Comparison) -> str:
+    if not comparison.common:
         return "they share no events"
-    return f"the first {found.common} events are the same"
+    return f"the first {comparison.common} events are the same"
 
 
-def _facts(found: Comparison, width: int) -> Iterator[Row]:
-    for (label, mine), (_, other) in zip(_told(found.left), _told(found.right), strict=True):
+def _facts(comparison: Comparison, width: int) -> Iterator[Row]:
+    for (label, mine), (_, other) in zip(_told(comparison.left), _told(comparison.right), strict=True):
         style = "strong" if mine != other else ""
         yield from _columns(label, (mine, style), (other, style), width)
-    if found.left.estimated_tokens or found.right.estimated_tokens:
+    if comparison.left.estimated_tokens or comparison.right.estimated_tokens:
         yield Row(((ESTIMATED, "muted"),), ((f"  {'':<{_LABEL}}", ""),))
 
 

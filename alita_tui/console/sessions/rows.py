@@ -108,7 +108,12 @@ def details(line: SessionLine, keys: Mapping[str, str]) -> Content:
         ("Model", Content(one_line(line.model))),
         ("Tags", Content(" ".join(f"#{one_line(tag, 30)}" for tag in line.tags))),
         ("Bookmarks", Content(str(line.bookmarks) if line.bookmarks else "")),
-        ("Waiting", Content.assemble((", ".join(one_line(one, 60) for one in line.waiting), "$alita-wait"))),
+        (
+            "Waiting",
+            Content.assemble(
+                (", ".join(one_line(approval_id, 60) for approval_id in line.waiting), "$alita-wait")
+            ),
+        ),
         ("Forked from", Content(one_line(line.parent, 60) if line.parent else "")),
         ("", Content(f"at event {line.parent_seq}" if line.parent else "")),
         ("Origin", Content("another home: it can be looked at, and does not go on" if line.imported else "")),

@@ -33,7 +33,7 @@ _WIDE = 110
 
 
 class _Undo(NamedTuple):
-    said: str
+    message: str
     run: Callable[[], Awaitable[None]]
 
 
@@ -46,7 +46,7 @@ class SessionsScreen(Dialog[Switch | None]):
     def __init__(
         self,
         lines: tuple[SessionLine, ...],
-        keeper: SessionCatalog,
+        catalog: SessionCatalog,
         keys: Mapping[str, str],
         clock: Clock,
         *,
@@ -54,7 +54,7 @@ class SessionsScreen(Dialog[Switch | None]):
     ) -> None:
         super().__init__()
         self._lines = lines
-        self._keeper = keeper
+        self._catalog = catalog
         self._keys = keys
         self._clock = clock
         self._current = current
@@ -137,7 +137,7 @@ class SessionsScreen(Dialog[Switch | None]):
         before = listed.chosen_id
         self._filled_for = columns or listed.size.width
         width = max(self._filled_for - 2, 30)
-        now, found = self._clock(), self._fitting()
+        now, lines = self._clock(), self._fitting()
         options = [
             Option(
                 session_row(
@@ -149,7 +149,7 @@ class SessionsScreen(Dialog[Switch | None]):
                 ),
                 id=f"session:{line.session_id}",
             )
-            for line in found
+            for line in lines
         ]
         if self._hits:
             titles = {line.session_id: line.title for line in self._lines}
@@ -166,7 +166,7 @@ class SessionsScreen(Dialog[Switch | None]):
         listed.add_options(options or [Option(nothing, disabled=True)])
         ids = [option.id for option in options]
         listed.highlighted = ids.index(before) if before in ids else (0 if options else None)
-        self._head(len(found))
+        self._head(len(lines))
         self._about()
 
     def _head(self, shown: int) -> None:
@@ -220,7 +220,7 @@ class SessionsScreen(Dialog[Switch | None]):
     @work(name="search", group="search", exclusive=True, exit_on_error=False)
     async def _search(self, text: str) -> None:
         try:
-            hits = await self._keeper.search(text)
+            hits = await self._catalog.search(text)
         except AlitaError as error:
             self.say(str(error))
             return
@@ -280,13 +280,13 @@ class SessionsScreen(Dialog[Switch | None]):
             self.say(f"Compare it with which? {key_of('sessions.mark', self._keys)} marks another one first.")
             return
         try:
-            found = await self._keeper.compare(other, line.session_id)
+            comparison = await self._catalog.compare(other, line.session_id)
         except AlitaError as error:
             self.say(str(error))
             return
         from alita_tui.console.sessions.compare import CompareScreen
 
-        self.app.push_screen(CompareScreen(found))
+        self.app.push_screen(CompareScreen(comparison))
 
     # --- tidying up -----------------------------------------------------------------------
 
@@ -308,17 +308,17 @@ class SessionsScreen(Dialog[Switch | None]):
         self.query_one(ChoiceList).focus()
 
     @work(name="tidy", group="tidy", exit_on_error=False)
-    async def _do(self, said: str, change: Callable[[], Awaitable[None]], undo: _Undo | None) -> None:
+    async def _do(self, message: str, change: Callable[[], Awaitable[None]], undo: _Undo | None) -> None:
         try:
             await change()
-            self._lines = await self._keeper.sessions()
+            self._lines = await self._catalog.sessions()
         except AlitaError as error:
             self.say(str(error))
             return
         if undo is not None:
             self._undo.append(undo)
         self.say(
-            said + (f"  {key_of('sessions.undo', self._keys)} takes it back." if undo is not None else "")
+            message + (f"  {key_of('sessions.undo', self._keys)} takes it back." if undo is not None else "")
         )
         self._fill()
 
@@ -326,13 +326,13 @@ class SessionsScreen(Dialog[Switch | None]):
         """Ask for another title."""
         if (line := self._line) is None:
             return
-        keeper, name = self._keeper, line.session_id
+        catalog, name = self._catalog, line.session_id
 
         def take(title: str) -> None:
             before = "" if line.title == line.own_title else line.title
-            undo = _Undo("The title is as it was.", lambda: keeper.rename(name, before))
-            said = f"Renamed to {title!r}." if title else "It has its own title."
-            self._do(said, lambda: keeper.rename(name, title), undo)
+            undo = _Undo("The title is as it was.", lambda: catalog.rename(name, before))
+            message = f"Renamed to {title!r}." if title else "It has its own title."
+            self._do(message, lambda: catalog.rename(name, title), undo)
 
         self._ask("New title (leave empty to use the first task)", line.title, take)
 
@@ -340,12 +340,12 @@ class SessionsScreen(Dialog[Switch | None]):
         """Ask for other tags."""
         if (line := self._line) is None:
             return
-        keeper, name = self._keeper, line.session_id
+        catalog, name = self._catalog, line.session_id
 
         def take(text: str) -> None:
             tags = tuple(text.replace(",", " ").split())
-            undo = _Undo("The tags are as they were.", lambda: keeper.tag(name, line.tags))
-            self._do("Tagged." if tags else "No tags.", lambda: keeper.tag(name, tags), undo)
+            undo = _Undo("The tags are as they were.", lambda: catalog.tag(name, line.tags))
+            self._do("Tagged." if tags else "No tags.", lambda: catalog.tag(name, tags), undo)
 
         self._ask("Tags, with blanks between them", " ".join(line.tags), take)
 
@@ -353,9 +353,9 @@ class SessionsScreen(Dialog[Switch | None]):
         """Archive the session, or bring it back."""
         if (line := self._line) is None:
             return
-        keeper, name, now = self._keeper, line.session_id, not line.archived
-        undo = _Undo("Back as it was.", lambda: keeper.archive(name, not now))
-        self._do("Archived." if now else "In the list again.", lambda: keeper.archive(name, now), undo)
+        catalog, name, now = self._catalog, line.session_id, not line.archived
+        undo = _Undo("Back as it was.", lambda: catalog.archive(name, not now))
+        self._do("Archived." if now else "In the list again.", lambda: catalog.archive(name, now), undo)
 
     def action_archived(self) -> None:
         """Show or hide archived sessions."""
@@ -369,9 +369,9 @@ class SessionsScreen(Dialog[Switch | None]):
         if line.session_id == self._current:
             self.say("This session is open; open another one first.")
             return
-        keeper, name = self._keeper, line.session_id
-        undo = _Undo("It is back.", lambda: keeper.restore(name))
-        self._do("Deleted.", lambda: keeper.delete(name), undo)
+        catalog, name = self._catalog, line.session_id
+        undo = _Undo("It is back.", lambda: catalog.restore(name))
+        self._do("Deleted.", lambda: catalog.delete(name), undo)
 
     def action_undo(self) -> None:
         """Undo the last change."""
@@ -379,7 +379,7 @@ class SessionsScreen(Dialog[Switch | None]):
             self.say("Nothing to undo.")
             return
         last = self._undo.pop()
-        self._do(last.said, last.run, None)
+        self._do(last.message, last.run, None)
 
     def action_back(self) -> None:
         """Close the input line or the search, else the list."""

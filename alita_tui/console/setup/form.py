@@ -16,7 +16,7 @@ from alita_tui.spine.text import one_line
 
 
 class SetupForm(Vertical):
-    """One provider's fields. `found` names, for each provider whose key is there already, where it is."""
+    """One provider's fields. `keys_found` names, for each provider whose key is there already, where it is."""
 
     DEFAULT_CSS = """
     SetupForm {
@@ -31,10 +31,10 @@ class SetupForm(Vertical):
     }
     """
 
-    def __init__(self, preset: Preset, found: Mapping[str, str]) -> None:
+    def __init__(self, preset: Preset, keys_found: Mapping[str, str]) -> None:
         super().__init__(id="fields")
         self.preset = preset
-        self._found = found
+        self._keys_found = keys_found
 
     def compose(self) -> ComposeResult:
         """Three fields, a note under the key, and a line on where data goes."""
@@ -56,7 +56,7 @@ class SetupForm(Vertical):
         address.value = choice.base_url if choice and choice.base_url else preset.base_url
         address.placeholder = "https://host/v1"
         key.value = ""
-        key_source = self._found.get(preset.name, "")
+        key_source = self._keys_found.get(preset.name, "")
         key.placeholder = (
             "leave empty to keep it" if key_source else "" if preset.needs_key else "only if it asks for one"
         )
@@ -88,7 +88,7 @@ class SetupForm(Vertical):
             name, problem = "#model", "Which model? Write the name that the server knows it by."
         elif parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             name, problem = "#base-url", "The address begins with https:// or http:// and names a host."
-        elif self.preset.needs_key and not choice.api_key and self.preset.name not in self._found:
+        elif self.preset.needs_key and not choice.api_key and self.preset.name not in self._keys_found:
             name, problem = "#key", f"{one_line(self.preset.label)} needs a key."
         if name:
             self.query_one(name, Input).focus()

@@ -27,7 +27,7 @@ from alita_tui.spine.text import one_line
 class SetupScreen(Screen[SetupResult]):
     """Takes presets and two async callables: one tries a choice, one saves it and says where.
 
-    `found` names, for each provider whose key is there already, where it is.
+    `keys_found` names, for each provider whose key is there already, where it is.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,7 +50,7 @@ class SetupScreen(Screen[SetupResult]):
         check: Callable[[SetupChoice], Awaitable[Probe]],
         save: Callable[[SetupChoice], Awaitable[str]],
         *,
-        found: Mapping[str, str] | None = None,
+        keys_found: Mapping[str, str] | None = None,
         current: SetupChoice | None = None,
         look: Callable[[], Awaitable[Surroundings]] | None = None,
     ) -> None:
@@ -62,7 +62,7 @@ class SetupScreen(Screen[SetupResult]):
         self._presets = tuple(presets)
         self._check = check
         self._save = save
-        self._found = dict(found or {})
+        self._keys_found = dict(keys_found or {})
         self._current = current
 
     def compose(self) -> ComposeResult:
@@ -82,7 +82,7 @@ class SetupScreen(Screen[SetupResult]):
                     markup=False,
                     id="providers",
                 )
-                yield SetupForm(self._presets[0], self._found)
+                yield SetupForm(self._presets[0], self._keys_found)
             with Horizontal(id="buttons"):
                 yield Button("Test  ^T", id="test", compact=True)
                 yield Button("Save  ^S", id="save", compact=True, variant="primary")
@@ -95,7 +95,9 @@ class SetupScreen(Screen[SetupResult]):
         """Select the current provider, or one with a key, or the first."""
         names = [preset.name for preset in self._presets]
         current = self._current
-        keyed = next((number for number, preset in enumerate(self._presets) if preset.name in self._found), 0)
+        keyed = next(
+            (number for number, preset in enumerate(self._presets) if preset.name in self._keys_found), 0
+        )
         index = names.index(current.provider) if current and current.provider in names else keyed
         self._choose(self._presets[index], current if current and current.provider in names else None)
         providers = self.query_one(OptionList)
@@ -118,7 +120,7 @@ class SetupScreen(Screen[SetupResult]):
         state.update(one_line(around.sandbox, 200))
         state.set_class(not around.sandbox_ready, "-bad")
         running = [index for index, preset in enumerate(self._presets) if preset.name in around.servers]
-        if running and not self._touched and not self._found:
+        if running and not self._touched and not self._keys_found:
             providers.highlighted = running[0]
         elif self.form.preset.name in around.servers:
             self._propose()

@@ -98,11 +98,11 @@ def drawn_charts(report: Report, width: int, height: int, rows: int) -> Content:
 
 def _chart(chart: Chart, width: int, height: int, report: Report) -> list[Content]:
     title = Content.assemble((chart.title, "bold"), ("  ", ""))
-    said = chart.note or chart.about
+    note = chart.note or chart.about
     if chart.note and title.cell_length + cell_len(chart.note) > width:
         # The day alone says where to look: the sentence stands whole under "What stands out".
-        said = chart.note.partition(":")[0]
-    title += Content.styled(at_words(said, width - title.cell_length), _BAD if chart.note else _MUTED)
+        note = chart.note.partition(":")[0]
+    title += Content.styled(at_words(note, width - title.cell_length), _BAD if chart.note else _MUTED)
     room = max(width - _GUTTER - 1, 8)
     body = braille(chart.values, room, height, 0.0, chart.top, chart.marked)
     lines = [title]
@@ -174,17 +174,17 @@ def _name_room(width: int) -> int:
     return 22 if width < 100 else 28 if width < 160 else 40
 
 
-def advice_row(one: Advice, width: int) -> Content:
+def advice_row(advice: Advice, width: int) -> Content:
     """Return an advice, with the number of events behind it."""
-    rests = f"  {len(one.places)} rows"
-    text = at_words(one_line(one.text, 400), width - 4 - cell_len(rests))
+    rests = f"  {len(advice.places)} rows"
+    text = at_words(one_line(advice.text, 400), width - 4 - cell_len(rests))
     return Content.assemble((" → ", _GOOD), (text, ""), (rests, _MUTED))
 
 
-def anomaly_row(one: Anomaly, width: int) -> Content:
+def anomaly_row(anomaly: Anomaly, width: int) -> Content:
     """Return a day that stands out, over as many lines as it takes."""
-    name = f"{one.name}: " if one.name else ""
-    first, *rest = wrap(one_line(f"{one.day}  {name}{one.text}", 400), max(width - 4, 10))
+    name = f"{anomaly.name}: " if anomaly.name else ""
+    first, *rest = wrap(one_line(f"{anomaly.day}  {name}{anomaly.text}", 400), max(width - 4, 10))
     return Content("\n").join(
         [Content.assemble((" ▲ ", _BAD), first), *(Content(f"   {line}") for line in rest)]
     )

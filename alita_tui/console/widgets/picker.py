@@ -102,19 +102,19 @@ class Picker(StyledView, can_focus=False):
             base = base + self._styles["cursor"]
         return to_strip(self._line(self.picks[index], width, chosen=chosen), self._styles, base, width)
 
-    def _line(self, one: Pick, width: int, *, chosen: bool) -> Line:
-        keyed = cell_len(one.key) + 1 if one.key else 0
+    def _line(self, pick: Pick, width: int, *, chosen: bool) -> Line:
+        keyed = cell_len(pick.key) + 1 if pick.key else 0
         column = min(self._named, (width - 2) * 3 // 5)
         # A long key takes its cells from its own row only.
-        name, note = at_words(one.name, min(column, width - 4 - keyed)), ""
+        name, note = at_words(pick.name, min(column, width - 4 - keyed)), ""
         if (left := width - 4 - column - keyed) >= _LEAST:
-            note = at_words(one.note, left)
-        ink = "muted" if one.off else "strong" if chosen else "text"
-        gap = width - 2 - column - 2 - cell_len(note) - cell_len(one.key)
+            note = at_words(pick.note, left)
+        ink = "muted" if pick.off else "strong" if chosen else "text"
+        gap = width - 2 - column - 2 - cell_len(note) - cell_len(pick.key)
         return (
             ("› " if chosen else "  ", "heading"),
             (name + " " * (column - cell_len(name) + 2), ink),
             (note, "muted"),
             (" " * max(gap, 0), ""),
-            (one.key, "muted" if one.off else "name"),
+            (pick.key, "muted" if pick.off else "name"),
         )

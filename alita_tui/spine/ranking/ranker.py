@@ -198,8 +198,8 @@ class Ranker:
         if len(taught) < 2:
             return {}
         known = min(1.0, min(matches[at].served for at in taught) / NEWEST)
-        found = index.contrast(query, [matches[at].key for at in taught])
-        contrasts = {at: known * contrast for at, contrast in zip(taught, found, strict=True)}
+        contrasts_found = index.contrast(query, [matches[at].key for at in taught])
+        contrasts = {at: known * contrast for at, contrast in zip(taught, contrasts_found, strict=True)}
         best_first = sorted(taught, key=lambda at: -(scores[at] + _CONTRAST * contrasts[at]))
         for at, score in zip(best_first, [scores[at] for at in taught], strict=True):
             scores[at] = score

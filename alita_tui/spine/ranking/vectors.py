@@ -102,8 +102,8 @@ class Vectors:
             known = self._load()
             first = next(iter((*known.values(), *self._queries.values(), *vectors)), ())
             lasting = set(self._lasting())
-            for text, given in zip(texts, vectors, strict=True):
-                vector = np.asarray(given, np.float32)
+            for text, raw in zip(texts, vectors, strict=True):
+                vector = np.asarray(raw, np.float32)
                 length = float(np.linalg.norm(vector))
                 if vector.shape != (len(first),) or not np.isfinite(length) or not length:
                     continue

@@ -67,7 +67,7 @@ async def shown(pilot: Pilot[object], app: AlitaApp, *, whole: bool) -> None:
     """Wait until the end is shown, or the whole session."""
     trace = app.main.query_one(Trace)
     async with asyncio.timeout(180):
-        while not len(trace._layout.rows) or whole is not (trace.filling is None):
+        while not len(trace._layout.rows) or whole is not (trace.share_loaded is None):
             await pilot.pause(0.01)
     await pilot.pause()
 

@@ -189,10 +189,10 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             return
         with self.app.batch_update():
             trace = self.query_one(Trace)
-            if trace.filling is not None:
+            if trace.share_loaded is not None:
                 trace.advance(view)
-                self.query_one(StatusLine).show_share_read(trace.filling)
-                if trace.filling is not None:
+                self.query_one(StatusLine).show_share_read(trace.share_loaded)
+                if trace.share_loaded is not None:
                     return  # the other panes describe the end of the session, which is not read yet
             trace.advance(self._only_task.shown(view) if self._only_task else view)
             if self.bar is None:

@@ -132,8 +132,8 @@ class Trace(TraceSent):
         """Change how much of the cards is shown that nobody opened or closed."""
         layout, selected = self._layout, self.cursor
         layout.detail(level)
-        if self._filling is not None:
-            self._filling.detail()
+        if self._load is not None:
+            self._load.detail()
         if not layout.width:
             return
         self._place()
@@ -182,8 +182,8 @@ class Trace(TraceSent):
             top = layout.card_at(round(self.scroll_y))
             first = not layout.width
             layout.fit(width)
-            if self._filling is not None:
-                self._filling.fit(width)
+            if self._load is not None:
+                self._load.fit(width)
             self._place(layout.place(top)[0] if top < len(layout.cards) and not first else None)
             if first:
                 self._select_again(newest=True)

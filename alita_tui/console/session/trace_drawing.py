@@ -78,7 +78,7 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
         """The row that was found last."""
         self._after: list[Drawn] = []
         """Lines after the last row: live text, or the welcome."""
-        self._filling: Loading | None = None
+        self._load: Loading | None = None
         """The whole session, while only its end is shown."""
         self._build_inspection: tuple[BuildState, Inspection] | None = None
         """The inspector's content for the last build, which is costly to make."""

@@ -23,9 +23,9 @@ class TraceLoading(TraceDrawing):
     """Number of the last event that was on record when the session was opened."""
 
     @property
-    def filling(self) -> float | None:
+    def share_loaded(self) -> float | None:
         """The share of the session that was read; None once all of it is shown."""
-        return self._view.seq / max(self._filling.until, 1) if self._filling else None
+        return self._view.seq / max(self._load.until, 1) if self._load else None
 
     def _place(self, top: int | None = None) -> None:
         raise NotImplementedError
@@ -39,31 +39,31 @@ class TraceLoading(TraceDrawing):
         if known < LONG or len(self._layout.rows):
             return
         self._layout.show(tail_of(end))
-        self._filling = Loading(known, self._layout.width, self._layout)
+        self._load = Loading(known, self._layout.width, self._layout)
         if self._layout.width:
             self._place()
             self._select_again(newest=True)
 
     def fill(self, view: SessionView) -> bool:
         """Lay out a newer view while the end is on screen; return False if the whole session is shown already."""
-        filling = self._filling
-        if filling is None:
+        load = self._load
+        if load is None:
             return False
         self._view = view
-        if filling.take(view):
-            self._filled(filling)
+        if load.take(view):
+            self._replace_end(load)
         return True
 
-    def _filled(self, filling: Loading) -> None:
+    def _replace_end(self, load: Loading) -> None:
         """Replace the end by the whole session; what is on screen stays in place."""
-        tail, self._filling = self._layout, None
+        tail, self._load = self._layout, None
         top = round(self.scroll_y)
         top_card = tail.card_at(top) if tail.width and len(tail.cards) else 0
         shift = top - tail.place(top_card)[0] if tail.width and top_card < len(tail.cards) else 0
-        filling.carry_over()
-        card, _row = filling.counterpart_of(top_card, -1)
-        selected = filling.counterpart_of(self.cursor, self.inner)
-        self._layout = filling.layout
+        load.carry_over()
+        card, _row = load.counterpart_of(top_card, -1)
+        selected = load.counterpart_of(self.cursor, self.inner)
+        self._layout = load.layout
         self.cursor, self.inner = selected
         layout = self._layout
         if layout.width:
@@ -87,6 +87,6 @@ class TraceLoading(TraceDrawing):
             deck.unreadable.add(handle)
         top = layout.card_at(round(self.scroll_y))
         layout.fit(layout.width)  # redraws every card that names the picture
-        if self._filling is not None:
-            self._filling.fit(layout.width)
+        if self._load is not None:
+            self._load.fit(layout.width)
         self._place(layout.place(top)[0] if top < len(layout.cards) else None)

@@ -14,7 +14,6 @@ import msgspec
 from alita_tui.events import (
     NO_TASK,
     LimitHit,
-    MemoryItem,
     ProviderState,
     SandboxStatus,
     TaskId,
@@ -260,24 +259,9 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
         return self.state.seq
 
     @property
-    def at(self) -> datetime | None:
-        """Time of the newest event."""
-        return self.state.at
-
-    @property
-    def step(self) -> int:
-        """ReAct step of the newest event."""
-        return self.state.step
-
-    @property
     def recorded(self) -> bool:
         """True if the model's replies are a recording (the demo)."""
         return self.state.recorded
-
-    @property
-    def parent(self) -> str | None:
-        """The session that this one was forked from."""
-        return self.state.parent
 
     @property
     def phase(self) -> Phase:
@@ -318,11 +302,6 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
     def sandbox(self) -> SandboxStatus | None:
         """Result of the last probe of the sandbox."""
         return self.state.sandbox
-
-    @property
-    def recalled(self) -> tuple[MemoryItem, ...]:
-        """What memory recalled for the newest task. Raw text."""
-        return self.state.recalled
 
     @property
     def calls(self) -> tuple[tuple[str, str], ...]:

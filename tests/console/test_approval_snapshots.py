@@ -63,8 +63,8 @@ def recorded() -> SessionView:
 @SHADES
 def test_a_recorded_build(snap_compare: Snap, size: tuple[int, int], theme: str) -> None:
     view = recorded()
-    assert view.at is not None
-    app = ReviewHost(view, theme=theme, now=view.at + timedelta(seconds=42))
+    assert view.state.at is not None
+    app = ReviewHost(view, theme=theme, now=view.state.at + timedelta(seconds=42))
     assert snap_compare(app, terminal_size=size, run_before=keys())
 
 

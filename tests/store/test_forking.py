@@ -31,7 +31,7 @@ def test_a_fork_at_any_event_holds_the_laws(name: str) -> None:
         assert check(made) == []
         assert {one.session_id for one in made} == {"fork"}
         view, before = fold_all(made), fold_all(parent[:at])
-        assert (view.parent, view.session_id) == (whole.session_id, "fork")
+        assert (view.state.parent, view.session_id) == (whole.session_id, "fork")
         assert (view.tasks, view.phase, view.library, view.plan, view.runs) == (
             before.tasks, before.phase, before.library, before.plan, before.runs,
         )  # fmt: skip

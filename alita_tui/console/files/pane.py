@@ -240,7 +240,3 @@ class Pane(StyledView, can_focus=True):
                 end = len(text) if span[1] < 0 else max(span[1] - wide, 0)
                 parts.append(text[max(span[0] - wide, 0) : end].rstrip())
         return "\n".join(parts), "\n"
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Draw the selection."""
-        self.refresh()

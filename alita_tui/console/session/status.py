@@ -102,7 +102,7 @@ class StatusLine(Plain):
         tone = "$alita-good" if not view.busy else "$primary"
         if view.phase in ("waiting", "asking", "parked"):
             tone = "$alita-wait"
-        step = f" · step {view.step}" if view.busy and view.step else ""
+        step = f" · step {view.state.step}" if view.busy and view.state.step else ""
         phase = f"{spin}{_PHASES[view.phase]}{step}"
         if self._waits_for and not view.busy:
             phase, tone = self._waits_for[:1].lower() + self._waits_for[1:], "$primary"

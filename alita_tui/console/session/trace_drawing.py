@@ -185,7 +185,3 @@ class TraceDrawing(TellsPainted, StyledView, can_focus=True):
         lines = [""] * first
         lines += [text_of(self._line(number)[1].line) for number in range(first, last + 1)]
         return selection.extract("\n".join(lines)), "\n"
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Draw the selection."""
-        self.refresh()

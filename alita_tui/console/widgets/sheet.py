@@ -318,7 +318,3 @@ class Sheet(JudgedWidget, StyledView, can_focus=True):
             joined = bool(parts) and number > 0 and self._owner[number - 1] == self._owner[number]
             parts.append(("" if joined or not parts else "\n") + text[start:end])
         return ("".join(parts), "\n") if parts else None
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Draw the selection."""
-        self.refresh()

@@ -506,7 +506,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("sessions.tag", "t", "tag", "Tags", "Write its tags"),
     Action("sessions.archive", "a", "archive", "Archive", "Out of the list, or back into it"),
     Action("sessions.archived", "A,shift+a", "archived", "Archived", "Show the archived ones, too"),
-    Action("sessions.delete", "d", "delete", "Delete", "Delete it; u brings it back"),
+    Action("sessions.delete", "d", "delete", "Delete", "Delete it; undo brings it back"),
     Action("sessions.undo", "u", "undo", "Undo", "Take the last change back"),
     Action("sessions.mark", "m,space", "mark", "Mark", "Mark it for comparing"),
     Action("sessions.compare", "c", "compare", "Compare", "Side by side with the marked one, or its parent"),
@@ -525,7 +525,7 @@ ACTIONS: tuple[Action, ...] = (
         "a",
         "act",
         "Act",
-        "Act on the advice at the cursor: open the tool, or copy the command",
+        "Act on the advice at the cursor: open the tool or setting, or copy the command",
     ),
     Action("statistics.export", "e", "export", "Export", "Write the table as CSV into the current folder"),
     Action("statistics.back", "escape,q", "back", "Back", "Back to the table, then to the session"),
@@ -563,7 +563,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("memory.pin", "p", "pin", "Pin", "Keep it from ageing, or no longer"),
     Action("memory.edit", "e", "edit", "Edit", "Correct it in your own words"),
     Action("memory.share", "s", "share", "Share", "Let it belong to all projects, or to this one"),
-    Action("memory.forget", "d", "forget", "Forget", "Forget it everywhere, for good; u brings it back"),
+    Action("memory.forget", "d", "forget", "Forget", "Forget it everywhere, for good; undo brings it back"),
     Action(
         "memory.tool",
         "t",
@@ -730,10 +730,14 @@ ACTIONS: tuple[Action, ...] = (
         "left_square_bracket",
         "tab(-1)",
         "Part before",
-        "Why, code, tests, sandbox, risk",
+        "To the part before: risk, code, why, tests, sandbox",
     ),
     Action(
-        "approval.tab_on", "right_square_bracket", "tab(1)", "Next part", "Why, code, tests, sandbox, risk"
+        "approval.tab_on",
+        "right_square_bracket",
+        "tab(1)",
+        "Next part",
+        "To the next part: risk, code, why, tests, sandbox",
     ),
     # Replay
     Action("replay.find", "slash", "find", "Find", "Search what was said and done", live=False),

@@ -17,12 +17,12 @@ from alita_tui.view.trace import rows_for
 
 RATE = 30
 """Maximum repaints per second."""
-_CALM = 3
+_POURING_RATE = 3
 """Maximum repaints per second while events pour in, as when a long session is opened."""
-_MANY = 400
+_POURING = 400
 """Events since the last repaint above which they count as pouring in."""
-_SHARE = 0.03
-"""Seconds of folding before the event loop runs other work; with much less, painting takes most of the time."""
+_FOLDING_SECONDS = 0.03
+"""Seconds of folding before other work gets its turn; with much less, painting takes most of the time."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Stage:
     def __init__(
         self,
         source: EventSource,
-        tell: Callable[[SessionView], object],
+        report: Callable[[SessionView], object],
         *,
         tape: Tape | None = None,
         clock: Callable[[], float] = time.perf_counter,
@@ -49,10 +49,10 @@ class Stage:
         self.reported = 0
         """Number of views that were reported."""
         self._source = source
-        self._report = tell
+        self._report = report
         self._clock = clock
-        self._last = float("-inf")
-        self._since = 0
+        self._reported_at = float("-inf")
+        self._unreported = 0
         """Events since the last report."""
         self._timer: asyncio.TimerHandle | None = None
 
@@ -66,44 +66,44 @@ class Stage:
                     self._tape.add(envelope, view)
                 if view is not self.view:
                     self.view = view
-                    self._since += 1
-                    self._touch()
-                if self._clock() - started > _SHARE:
+                    self._unreported += 1
+                    self._report_soon()
+                if self._clock() - started > _FOLDING_SECONDS:
                     await asyncio.sleep(0)
                     started = self._clock()
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-                self._show()
+                self._report_now()
 
     def jump(self, view: SessionView) -> None:
         """Continue from another view, after a seek."""
         self.view = view
-        self._touch()
+        self._report_soon()
 
-    def _touch(self) -> None:
+    def _report_soon(self) -> None:
         """Report now, or as soon as the rate allows."""
         if self._timer is not None:
             return
         loop = asyncio.get_running_loop()
-        due = self._last + 1 / RATE
+        due = self._reported_at + 1 / RATE
         if loop.time() >= due:
-            self._show()
+            self._report_now()
         else:
-            self._timer = loop.call_at(due, self._due)
+            self._timer = loop.call_at(due, self._report_unless_pouring)
 
-    def _due(self) -> None:
+    def _report_unless_pouring(self) -> None:
         """Report, later if events are pouring in."""
         loop = asyncio.get_running_loop()
-        due = self._last + 1 / _CALM
-        if self._since > _MANY and loop.time() < due:
-            self._timer = loop.call_at(due, self._show)
+        due = self._reported_at + 1 / _POURING_RATE
+        if self._unreported > _POURING and loop.time() < due:
+            self._timer = loop.call_at(due, self._report_now)
         else:
-            self._show()
+            self._report_now()
 
-    def _show(self) -> None:
+    def _report_now(self) -> None:
         self._timer = None
-        self._since = 0
-        self._last = asyncio.get_running_loop().time()
+        self._unreported = 0
+        self._reported_at = asyncio.get_running_loop().time()
         self.reported += 1
         self._report(self.view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -136,3 +137,8 @@ async def test_a_remapped_key_runs_the_action_and_the_old_one_does_not() -> None
 def test_no_key_is_one_that_terminals_send_as_something_else() -> None:
     """Shift+F3 is `CSI 1;2R` on the wire, which is where the cursor is: it never arrives as a key."""
     assert not [one.id for one in ACTIONS if "shift+f3" in one.key.split(",")]
+
+
+def test_no_action_is_described_with_a_key_that_the_keymap_may_change() -> None:
+    named = re.compile(r"\b(?:[a-z]|F\d+|Ctrl\+\w) (?:brings|shows|takes|opens|closes|undoes)")
+    assert [action.id for action in ACTIONS if named.search(action.tooltip)] == []

@@ -177,8 +177,8 @@ class AlitaApp(RecordsFailure, BuffersEarlyKeys, ReviewOpener, DialogOpener):
             self._review.advance(message.view)
         elif isinstance(self.screen, Dialog) and not self.in_the_past:
             self.screen.advance(message.view)
-        self._tell_now(message.view)
-        self._call(message.view)
+        self._show_live_phase(message.view)
+        self._notify_if_away(message.view)
         self.drafts.fresh = not len(message.view.tasks)
         if message.view.session_id and not self.drafts.opened and self._engine is not None:
             self._open_drafts(message.view.session_id)

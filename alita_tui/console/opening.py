@@ -146,7 +146,7 @@ class DialogOpener(ReplayNavigation):
         except AlitaError as error:
             self.complain(error)
             return
-        self._push(player, message.case.at or None, rewound=False)
+        self._push_replay(player, message.case.at or None, rewound=False)
 
     # --- settings ---------------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         if self._engine is not None and not self.in_the_past:
             self._engine.send(message.command)
 
-    def _tell_now(self, view: SessionView) -> None:
+    def _show_live_phase(self, view: SessionView) -> None:
         """Show in an open replay what the live session is doing."""
         if self._replay is not None:
             self._replay.controls.tell_now(view.phase)
@@ -155,9 +155,9 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
                 self.main.bar.post_message(self.main.bar.Jumped(self._playback))
                 self.main.bar.redraw()
         elif self._tape is not None:
-            self._push(self._tape.player(), seq, rewound=True)
+            self._push_replay(self._tape.player(), seq, rewound=True)
 
-    def _push(self, player: Player, seq: int | None, *, rewound: bool) -> None:
+    def _push_replay(self, player: Player, seq: int | None, *, rewound: bool) -> None:
         from alita_tui.console.replay.screen import ReplayScreen
 
         if seq is not None:
@@ -207,7 +207,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             return
         try:
             if use == "view":
-                await self._look_in(session_id, artefact)
+                await self._show_file(session_id, artefact)
                 return
             path = await self._catalog.take_file(session_id, artefact, use)
         except AlitaError as error:
@@ -243,7 +243,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         if message.trace.is_attached:
             message.trace.picture(message.handle, columns, lines)
 
-    async def _look_in(self, session_id: str, artefact: Artefact) -> None:
+    async def _show_file(self, session_id: str, artefact: Artefact) -> None:
         from alita_tui.console.files.screen import FileScreen
 
         file = await self._catalog.look_in(session_id, artefact)
@@ -351,7 +351,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         except AlitaError as error:
             self.complain(error)
             return
-        self._push(player, seq, rewound=False)
+        self._push_replay(player, seq, rewound=False)
 
 
 def bar_of(playback: Player | None) -> ReplayBar | None:

@@ -32,7 +32,7 @@ class ReviewOpener(ReplayNavigation):
         return Attention(self.write_terminal)
 
     @cached_property
-    def _ran(self) -> set[str]:
+    def _running_tasks(self) -> set[str]:
         """Tasks that were seen running and have not ended."""
         return set()
 
@@ -45,7 +45,7 @@ class ReviewOpener(ReplayNavigation):
 
         return self.screen if isinstance(self.screen, ApprovalScreen) else None
 
-    def _call(self, view: SessionView) -> None:
+    def _notify_if_away(self, view: SessionView) -> None:
         """Notify a person who is away of builds and questions that wait, and of tasks that ended."""
         if self._engine is None:
             return
@@ -56,15 +56,15 @@ class ReviewOpener(ReplayNavigation):
         if view.question is not None:
             question = one_line(view.question.text, 80)
             self._attention.call(view.question.question_id, f"asks you: {question}", away=away)
-        for task in view.tasks if self._ran else ():
-            if task.task_id in self._ran and task.outcome is not None:
-                self._ran.remove(task.task_id)
+        for task in view.tasks if self._running_tasks else ():
+            if task.task_id in self._running_tasks and task.outcome is not None:
+                self._running_tasks.remove(task.task_id)
                 if task.outcome != "parked":
                     outcome = "finished" if task.outcome == "answered" else task.outcome
                     self._attention.call(
                         f"end {task.task_id}", f"{outcome}: {one_line(task.text, 80)}", away=away
                     )
-        self._ran.update(view.running)
+        self._running_tasks.update(view.running)
 
     def _terminal_focus(self, focused: bool) -> None:
         if focused:
@@ -101,7 +101,7 @@ class ReviewOpener(ReplayNavigation):
         if pending(self.main.view):
             self.main.add_class("-beside")
             self.push_screen(ApprovalScreen(self.main.view), self._review_closed)
-            self._look_back()
+            self._load_habits()
         else:
             self.notify("No build waits for your decision.", timeout=3)
 
@@ -110,7 +110,7 @@ class ReviewOpener(ReplayNavigation):
         self.main.remove_class("-beside")
 
     @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
-    async def _look_back(self) -> None:
+    async def _load_habits(self) -> None:
         """Show how the last verdicts were given."""
         try:
             habits = await self._catalog.habits()

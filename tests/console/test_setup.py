@@ -83,7 +83,7 @@ async def test_a_local_server_that_runs_is_proposed_with_its_model() -> None:
 
 async def test_what_was_found_does_not_overrule_the_person_or_a_key() -> None:
     for wizard in (
-        {"found": {"acme": "environment"}},
+        {"keys_found": {"acme": "environment"}},
         {"current": SetupChoice("custom", "mine", "http://10.0.0.5/v1")},
     ):
         app = Host(look=surroundings(), **wizard)
@@ -95,7 +95,7 @@ async def test_what_was_found_does_not_overrule_the_person_or_a_key() -> None:
 
 
 async def test_a_provider_whose_key_is_there_stands_first() -> None:
-    app = Host(found={"custom": "keyring"})
+    app = Host(keys_found={"custom": "keyring"})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert app.screen.query_one(OptionList).highlighted == 2
@@ -155,7 +155,7 @@ async def test_what_is_missing_is_said_and_brought_into_focus() -> None:
 
 
 async def test_a_key_that_is_there_need_not_be_typed() -> None:
-    app = Host(found={"acme": "keyring"})
+    app = Host(keys_found={"acme": "keyring"})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert "Found: keyring." in str(app.screen.query_one("#key-note", Plain).content)
@@ -184,7 +184,7 @@ async def test_choosing_another_provider_fills_its_fields() -> None:
 
 
 async def test_a_failed_call_says_what_and_what_to_do() -> None:
-    app = Host(found={"acme": "environment"})
+    app = Host(keys_found={"acme": "environment"})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         for outcome in (
@@ -205,7 +205,7 @@ async def test_a_failed_call_says_what_and_what_to_do() -> None:
 
 
 async def test_the_wizard_stays_usable_while_a_call_hangs() -> None:
-    app = Host(found={"acme": "environment"})
+    app = Host(keys_found={"acme": "environment"})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         app.hold = asyncio.Event()

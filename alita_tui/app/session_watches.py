@@ -70,9 +70,9 @@ async def _check_when_doubted(news: Subscription, check: Check) -> None:
     async for envelope in news:
         with suppress(StoreError):  # the session says by itself that it cannot be saved
             match envelope.event:
-                case e.TaskFinished(outcome="sandbox"):
+                case e.TaskFinished(outcome="sandbox") | e.NoticeRaised(level="error"):
                     await check(True)
-                case e.TaskSubmitted():
+                case e.TaskSubmitted() | e.BuildTested():
                     await check(False)
                 case _:
                     pass

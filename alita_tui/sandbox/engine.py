@@ -119,10 +119,13 @@ class PodmanSandbox:
             try:
                 self._facts.status = await self._probe(fresh=fresh)
             except SandboxUnavailable as error:
-                self._facts.status = SandboxStatus(
-                    available=False, problem=error.message, hint=error.hint or FIX
-                )
+                problem, hint = error.message, error.hint or FIX
+                self._facts.status = SandboxStatus(available=False, problem=problem, hint=hint)
         return self._facts.status
+
+    def doubt(self) -> None:
+        """Forget what Podman said of itself, so that the next `status` asks it again."""
+        self._facts.status, self._facts.info = None, None
 
     async def prepare(self, progress: Progress) -> None:
         """Start the engine and build or fetch the base image where they are missing. Raise SandboxUnavailable."""

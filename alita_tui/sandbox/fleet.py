@@ -183,6 +183,7 @@ class Fleet:
             except NotAllowedHere:
                 raise  # by the settings, which are the same for every engine
             except SandboxUnavailable as error:
+                member.sandbox.doubt()
                 member.load.rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
                 if isinstance(error, EngineLost):
                     raise

@@ -44,6 +44,7 @@ _DOUBTS = 2
 """Most repairs of a draft that passed its tests but not a check."""
 _EXCERPT = 800
 """Characters of a source that are recorded with the build; the page itself was recorded when it was read."""
+_OfAttempt = e.BuildDrafted | e.RequirementsLocked | e.BuildTested
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
 
 
@@ -280,6 +281,8 @@ class Smith:
                 return await self._alias(request, draft, verdict)
             case "stopped":
                 return BuildOutcome(result="stopped", reason=verdict.why)
+            case "retested" if self._untested(build, attempt):
+                return await self._prove_edit(build, attempt + 1, draft)
             case "retested":
                 granted = draft.capabilities if verdict.grants is None else verdict.grants
                 try:
@@ -304,10 +307,33 @@ class Smith:
                 assert_never(verdict.decision)
 
     async def _prove_edit(self, build: Build, attempt: int, draft: ToolDraft) -> BuildOutcome:
-        """Ask about a person's edit even if it fails; the evidence shows that."""
+        """Ask about a person's edit even if it fails or could not be tested; the evidence shows that."""
         draft = normalise(draft)
-        proof = await self._prover.prove(build, attempt, draft, by="")
-        return await self._ask_person(build, attempt, draft, proof.lock)
+        try:
+            lock = (await self._prover.prove(build, attempt, draft, by="")).lock
+        except SandboxUnavailable as error:
+            text = f"Your edit of {draft.name} is kept and waits untested: {error.message}"
+            hint = f"{error.hint} Then test it again in the review.".strip()
+            await self._bus.emit(e.NoticeRaised(level="error", text=text, hint=hint))
+            events = self._of_attempt(build, attempt)
+            locks = [event.lock for event in events if isinstance(event, e.RequirementsLocked)]
+            lock = locks[-1] if locks else Lock()
+        return await self._ask_person(build, attempt, draft, lock)
+
+    def _untested(self, build: Build, attempt: int) -> bool:
+        """Return whether a person's edit came to no test: its evidence has to be gathered from the beginning."""
+        events = self._of_attempt(build, attempt)
+        edited = any(isinstance(event, e.BuildDrafted) and event.author == "person" for event in events)
+        return edited and not any(isinstance(event, e.BuildTested) for event in events)
+
+    def _of_attempt(self, build: Build, attempt: int) -> list[_OfAttempt]:
+        """Return what is recorded of the draft itself, its requirements and its own tests, oldest first."""
+        envelopes = self._bus.history.of(e.BuildDrafted, e.RequirementsLocked, e.BuildTested)
+        return [
+            event
+            for event in (envelope.event for envelope in envelopes)
+            if isinstance(event, _OfAttempt) and (event.build_id, event.attempt) == (build.build_id, attempt)
+        ]
 
     async def _ban(self, request: e.ApprovalRequested, draft: ToolDraft, verdict: Verdict) -> BuildOutcome:
         banned = verdict.banned

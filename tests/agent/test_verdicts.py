@@ -16,6 +16,7 @@ from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.laws import check
+from alita_tui.view.risk import risks
 from tests.agent.lab import PASS, Lab, conversation, draft, failing, say
 from tests.support import streams
 
@@ -160,6 +161,48 @@ async def test_testing_again_without_a_sandbox_says_so_and_the_build_waits_on(tm
     assert (said.text, said.hint) == ("double_it was not tested again: Podman is gone.", "Fix it.")
     assert len({ask.approval_id for ask in one.events(e.ApprovalRequested)}) == 2
     assert one.view.builds[-1].attempts[-1].passed and one.shelf.cards()
+
+
+EDITED = draft(marker="Mine.").requests[0].arguments["code"]
+
+
+async def test_an_edit_that_no_sandbox_could_test_waits_and_is_tested_when_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    """The person's text is kept and asked about with its risk; testing again gathers all the evidence."""
+    one = lab(tmp_path, BUILD, DONE)
+    one.sandbox.tests = [PASS, PASS, PASS, SandboxUnavailable("Podman is gone.", hint="Fix it.")]
+    edited = {"decision": "edited", "code": EDITED}
+    ended = await one.do(TASK, when=answers(edited, {"decision": "retested"}, {"decision": "approved"}))
+    assert ended is not None and ended.outcome == "answered"
+    (said,) = [notice for notice in one.events(e.NoticeRaised) if notice.level == "error"]
+    assert said.text == "Your edit of double_it is kept and waits untested: Podman is gone."
+    assert said.hint == "Fix it. Then test it again in the review."
+    first, untested, tested = one.events(e.ApprovalRequested)
+    assert first.digest != untested.digest == tested.digest
+    build = one.view.builds[-1]
+    waiting, proven = build.attempts[-2:]
+    assert "Mine." in waiting.draft.code and waiting.passed is None
+    assert "tests-not-run" in {risk.name for risk in risks(build, waiting)}
+    assert proven.draft == waiting.draft and proven.passed
+    assert [card.digest for card in one.shelf.cards()] == [tested.digest]
+
+
+async def test_an_edit_that_no_sandbox_could_test_outlives_the_process(tmp_path: Path) -> None:
+    one = lab(tmp_path, BUILD, DONE, parks=True)
+    one.sandbox.tests = [PASS, PASS, PASS, SandboxUnavailable("Podman is gone.")]
+    await one.do(TASK)
+    edited = {"decision": "edited", "code": EDITED}
+    for verdict in (edited, {"decision": "retested"}, {"decision": "approved"}):
+        waiting = one.events(e.ApprovalRequested)[-1]
+        command = answers(verdict)(waiting)
+        assert isinstance(command, ResolveApproval)
+        one.reopen()
+        one.desk.leave(waiting.approval_id, command)
+        ended = await one.do()
+    assert ended is not None and ended.outcome == "answered"
+    proven = one.view.builds[-1].attempts[-1]
+    assert "Mine." in proven.draft.code and proven.passed and one.shelf.cards()
 
 
 async def test_stopping_the_run_decides_and_ends_the_task(tmp_path: Path) -> None:

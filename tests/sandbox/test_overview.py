@@ -11,12 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from alita_tui.events import SandboxStatus
 from alita_tui.sandbox import image
 from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
 from alita_tui.sandbox.owner import alive, me
 from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 GONE = "ssh://127.0.0.1:1"
@@ -91,6 +93,25 @@ def test_what_waits_in_the_pool_is_told_from_what_runs() -> None:
     ]
     rows = container_rows(found, "local", {"a" * 64})
     assert [(row.container[0], row.state) for row in rows] == [("b", "running"), ("a", "waiting")]
+
+
+async def test_an_engine_that_failed_a_run_is_asked_again_how_it_is(
+    settings: EngineSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = Fleet(settings, "doubted")
+    engine = sandbox.engines[0]
+    known = SandboxStatus(available=True)
+    engine._facts.status, engine._facts.info = known, {"host": {}}
+
+    async def gone(*_: object) -> None:
+        raise SandboxUnavailable("Podman is gone.")
+
+    monkeypatch.setattr(engine._service, "ensure", gone)
+    monkeypatch.setattr(engine, "run", gone)
+    assert await sandbox.status() is known
+    with pytest.raises(SandboxUnavailable):
+        await sandbox.run(Job(run_id="one", module="one", code=""), lambda *_: None, lambda *_: None)
+    assert (await sandbox.status()).problem == "Podman is gone."
 
 
 @pytest.mark.walk

@@ -57,7 +57,7 @@ async def follow_inbox(
 
 @asynccontextmanager
 async def sandbox_watched(bus: Bus, check: Check) -> AsyncGenerator[None]:
-    """While the context is open, check again when a task ends for want of a sandbox, and when the next one begins."""
+    """While the context is open, check again after an error, and when there may be a sandbox again."""
     news = bus.subscribe()
     try:
         async with beside(_check_when_doubted(news, check), "alita sandbox watch"):

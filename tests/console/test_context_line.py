@@ -8,6 +8,7 @@ from alita_tui import events as e
 from alita_tui.console.active_keys import active_keys
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.context_line import ContextLine, fitting
+from alita_tui.console.session.library import Library
 from tests.console.navigating import until
 from tests.console.screens import Sink, console, drawn
 from tests.support import goldens, streams
@@ -113,3 +114,17 @@ async def test_the_line_of_the_trace_names_each_key_that_rates_and_the_one_that_
         await pilot.press("f2")
         await until(pilot, lambda: "d detail" in line(app))
         assert shown in line(app) and line(app).endswith("F1 all keys")
+
+
+async def test_the_line_of_the_library_names_the_keys_of_a_tool_only_while_there_is_one() -> None:
+    app = console(streams.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, streams.walkthrough()[-1].seq)
+        library = app.main.query_one(Library)
+        library.focus()
+        await until(pilot, lambda: "Enter open" in line(app))
+        library.filter("nothing like it")
+        await until(pilot, lambda: "Enter" not in line(app) and "y copy" not in line(app))
+        assert "/ find" in line(app)
+        library.filter("")
+        await until(pilot, lambda: "Enter open" in line(app))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_tui.console.session.card_parts import fitted
-from alita_tui.console.widgets.styled_text import Line, at_words, code_folded, width_of
+from alita_tui.console.widgets.styled_text import Line, at_words, code_folded, folded, text_of, width_of, wrap
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,37 @@ def test_a_long_line_of_code_is_broken_between_its_words_and_hangs() -> None:
         "        addresses, allow_local=False, ",
         "        normalise_unicode=True)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "test_keeps_the_order_and_takes_an_empty_list",
+            ["test_keeps_the_order_and_takes_", "an_empty_list"],
+        ),
+        (
+            "see https://example.org/a/very/long/path/to/it",
+            ["see ", "https://example.org/a/very/long/", "path/to/it"],
+        ),
+        ("a" * 50, ["a" * 32, "a" * 18]),
+        ("a_" + "b" * 50, ["a_" + "b" * 30, "b" * 20]),
+    ],
+)
+def test_a_word_that_is_longer_than_a_line_is_broken_at_its_joints(text: str, parts: list[str]) -> None:
+    assert [text_of(line) for line in folded(((text, ""),), 32)] == parts
+    assert wrap(text, 32) == [part.rstrip() for part in parts]
+
+
+def test_a_long_line_of_code_in_a_review_keeps_its_names_and_every_blank() -> None:
+    text = '            results.append({"address": address, "valid": False, "reason": str(error)})'
+    parts = [text_of(part) for part in folded(((text, ""),), 60, hard=True, code=True)]
+    assert "".join(parts) == text
+    assert parts[0].endswith('"valid": ') and parts[1].startswith("False, ")
+
+
+@given(st.text(alphabet="ab_. (){}:,=日\u0301", max_size=90), st.integers(4, 40))
+def test_code_in_a_review_is_broken_and_nothing_of_it_is_lost(text: str, room: int) -> None:
+    parts = folded(((text, ""),), room, hard=True, code=True)
+    assert "".join(map(text_of, parts)) == text
+    assert all(width_of(part) <= room for part in parts)

@@ -7,7 +7,6 @@ from typing import Any
 
 from alita_tui import events as e
 from alita_tui.console.spend.screen import by_provider, rows
-from alita_tui.console.widgets.figures import chart
 from alita_tui.events import Usage
 from alita_tui.spine.ports.models import DaySpend
 from alita_tui.view.fold import fold_all
@@ -103,10 +102,22 @@ def test_the_sheet_says_it_all_and_never_takes_an_unknown_price_for_zero() -> No
     assert "no price  100 tokens  summariser, q:b" in sheet
 
 
-def test_a_chart_ends_at_the_newest_value() -> None:
-    lines = chart([0.0, 1.0, 2.0, 4.0], width=8, height=2)
-    assert len(lines) == 2 and {len(line) for line in lines} == {8}
-    assert lines[0][-1] == lines[1][-1] == "█" and lines[0][0] == lines[1][0] == " "
+def test_money_over_time_is_a_line_from_the_first_call_to_the_newest_on_a_scale() -> None:
+    spent = (
+        e.BudgetSpent(
+            call_id=f"m{n}", cost_usd=0.25, role="orchestrator", model="p:a", tokens=1, total_usd=n / 4
+        )
+        for n in (1, 2, 3, 4)
+    )
+    sheet = _sheet(view_of(task(1), *spent)).split("\n")
+    top = next(number for number, line in enumerate(sheet) if line.startswith("OVER TIME")) + 1
+    chart = sheet[top : top + 6]
+    assert chart[0].split()[0] == "$1.00" and chart[4].split()[0] == "$0"
+    drawn = [line[10:] for line in chart[:5]]
+    assert all(len(line) <= 88 for line in drawn)
+    assert drawn[0].rstrip()[-1] > "\u2800" and not drawn[4].strip()
+    assert not set("█▇▆▅▄▃▂▁") & set("".join(drawn))
+    assert len(chart[5].split()) == 2, "the times of the first and the newest call"
 
 
 def _sheet(view: SessionView) -> str:

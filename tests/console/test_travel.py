@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from textual.widgets import Input, OptionList
 
 from alita_tui import events as e
@@ -69,6 +70,16 @@ async def test_the_list_says_what_there_is_and_hides_what_is_archived() -> None:
         assert f"session:{OLD}" in listed(app)
         await pilot.press("down")
         assert "#mail #work" in text(app, "#about") and "validate_email_addresses v2" in text(app, "#about")
+
+
+async def test_the_list_is_in_the_order_of_the_ages_that_it_shows() -> None:
+    app, _, catalog = running(goldens.walkthrough())
+    catalog.lines[DICE] = replace(catalog.lines[DICE], last_activity=NOW)  # began a day before the others
+    async with app.run_test(size=(160, 40)) as pilot:
+        await opened(pilot)
+        assert listed(app)[0] == f"session:{DICE}"
+        rows = app.screen.query_one(OptionList).options
+        assert [str(row.prompt)[2:7].strip() for row in rows][:3] == ["now", "10 m", "30 m"]
 
 
 async def test_a_change_can_be_taken_back() -> None:

@@ -107,6 +107,7 @@ def code_rows(code: str, *, sources: bool = True, marks: Marks = _UNMARKED) -> l
             ((f"{'↪':>{width}} │ ", "muted"),),
             source=number if sources else 0,
             hard=True,
+            code=True,
         )
         for number, body in enumerate(lines, 1)
     ]
@@ -190,6 +191,7 @@ def _diff_row(sign: str, number: int, width: int, body: Line, marks: Marks = _UN
         ((f"{'↪':>{width}} ", "muted"), ("  ", "")),
         source=number,
         hard=True,
+        code=True,
     )
 
 

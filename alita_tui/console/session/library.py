@@ -77,6 +77,7 @@ class Library(StyledView, can_focus=True):
         )
         names: list[str] = [card.name for card in self._cards]
         self._cursor = names.index(chosen) if chosen in names else 0
+        self.refresh_bindings()
         self._fit()
 
     def _fit(self) -> None:
@@ -124,6 +125,12 @@ class Library(StyledView, can_focus=True):
             (runs, "muted"),
             width,
         )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Take the keys of a tool only while there is one."""
+        if action in ("open", "yank") and not self._cards:
+            return False
+        return super().check_action(action, parameters)
 
     def _show_cursor(self) -> None:
         top = 2 * self._cursor

@@ -44,7 +44,7 @@ def worth_reopening(lines: Sequence[SessionLine], current: str) -> tuple[Session
         and not (line.archived or line.imported or line.state in ("open", "damaged"))
         and line.session_id != current
     ]
-    return tuple(sorted(candidates, key=lambda line: line.last_activity or line.started, reverse=True)[:MOST])
+    return tuple(sorted(candidates, key=lambda line: line.active, reverse=True)[:MOST])
 
 
 def description(line: SessionLine, now: datetime) -> tuple[str, str, str]:
@@ -53,7 +53,7 @@ def description(line: SessionLine, now: datetime) -> tuple[str, str, str]:
     if line.waiting:
         mark, style = "◈", "$alita-wait"
         why = f"{counted(len(line.waiting), 'build')} wait{'s' if len(line.waiting) == 1 else ''}"
-    age = ago((now - (line.last_activity or line.started)).total_seconds())
+    age = ago((now - line.active).total_seconds())
     return mark, f"{why} · {age} ago", style
 
 

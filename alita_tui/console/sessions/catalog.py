@@ -47,12 +47,17 @@ class SessionLine(msgspec.Struct, frozen=True):
     readable: bool = True
     """False where its title says why nothing of its file can be read."""
 
+    @property
+    def active(self) -> datetime:
+        """When something last happened in it: the age that lists show."""
+        return self.last_activity or self.started
+
 
 class SessionCatalog(Protocol):
     """All sessions, and the person's labels for them. Every method may raise AlitaError."""
 
     async def sessions(self) -> tuple[SessionLine, ...]:
-        """Return all sessions, newest first."""
+        """Return all sessions."""
 
     async def search(self, text: str) -> tuple[SessionHit, ...]:
         """Return events of all sessions that match a text, best first."""

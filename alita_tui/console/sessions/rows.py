@@ -50,7 +50,7 @@ def _damage(line: SessionLine, keys: Mapping[str, str]) -> str:
 def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, marked: bool) -> Content:
     """Return a session's line in the list."""
     glyph, style = STATES.get(line.state, STATES["closed"])
-    when = age(line.last_activity or line.started, now)
+    when = age(line.active, now)
     built = counted(line.tools_built, "tool") if line.tools_built else ""
     cost = f"${line.cost_usd:.2f}"
     right = f" {built:>7} {cost:>7}"

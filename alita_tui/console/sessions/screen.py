@@ -121,10 +121,11 @@ class SessionsScreen(Dialog[Switch | None]):
         return self.query_one("#find", Input).value.strip()
 
     def _fitting(self) -> list[SessionLine]:
+        """Return the sessions that the search matches, the last active one first."""
         words = self._wanted.casefold().split()
         return [
             line
-            for line in self._lines
+            for line in sorted(self._lines, key=lambda line: line.active, reverse=True)
             if (self._archived or not line.archived or words)
             and all(
                 word in f"{line.title} {line.session_id} #{' #'.join(line.tags)}".casefold() for word in words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,8 +14,9 @@ from textual.content import Content
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session.providers import MARKS, WORDS
+from alita_tui.console.widgets.braille import braille
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
-from alita_tui.console.widgets.figures import chart, parted
+from alita_tui.console.widgets.figures import parted
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut
@@ -29,6 +31,8 @@ from alita_tui.view.statistics import dollars
 
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
 
+_CHART, _SCALE = 5, 8
+"""Lines of the chart, and columns of its scale."""
 _DAYS = "~ is estimated, on the high side, or still reserved by a call."
 
 
@@ -92,13 +96,7 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
             BLANK,
         ]
     if len(spend.points) > 1 and spend.total_usd:
-        first, last = (at.astimezone().strftime("%H:%M") for at in (spend.points[0][0], spend.points[-1][0]))
-        sheet_rows += heading("Over time", f"{first} to {last}, up to ${spend.total_usd:.2f}")
-        sheet_rows += [
-            Row(((line, "name"),), (("  ", ""),))
-            for line in chart([usd for _at, usd in spend.points], width - 4, 5)
-        ]
-        sheet_rows.append(BLANK)
+        sheet_rows += [*heading("Over time"), *_over_time(spend.points, width), BLANK]
     for title, about, shares in (
         ("By role", "", spend.by_role),
         ("By provider", "", by_provider(spend.by_model)),
@@ -128,6 +126,23 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
         if any(spent.estimated_tokens for _day, spent in shown):
             sheet_rows.append(Row(((_DAYS, "muted"),), (("  ", ""),)))
     return sheet_rows
+
+
+def _over_time(points: Sequence[tuple[datetime, float]], width: int) -> list[Row]:
+    """Return what was spent, from the first call to the newest, as a line on a scale."""
+    top = max(usd for _at, usd in points)
+    labels = {0: f"${top:.2f}" if top >= 0.01 else dollars(top), _CHART - 1: "$0"}
+    lines = braille([usd for _at, usd in points], width - _SCALE - 4, _CHART, 0.0, top)
+    chart = [
+        Row(
+            tuple((text, "name") for text, _marked in line),
+            ((f"  {labels.get(number, ''):>{_SCALE - 1}} ", "muted"),),
+        )
+        for number, line in enumerate(lines)
+    ]
+    first, last = (at.astimezone().strftime("%H:%M") for at in (points[0][0], points[-1][0]))
+    times = first + last.rjust(width - _SCALE - 4 - len(first))
+    return [*chart, Row(((times, "muted"),), ((" " * (_SCALE + 2), ""),), hard=True)]
 
 
 def _steps_of(view: SessionView) -> str:

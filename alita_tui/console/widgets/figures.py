@@ -1,11 +1,8 @@
-"""Durations, ages, bars and charts as text."""
+"""Durations, ages and bars as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def span(milliseconds: float) -> str:
@@ -64,14 +61,3 @@ def parted(share: float, width: int) -> tuple[str, str]:
     """Return the filled part of a bar and the rest of its track, to be drawn in a fainter style."""
     full = bar(share, width).rstrip("─")
     return full, "─" * (width - len(full))
-
-
-def chart(values: Sequence[float], width: int, height: int) -> list[str]:
-    """Draw values as columns, the newest at the right, scaled to the largest."""
-    columns = [values[int(column * (len(values) - 1) / max(width - 1, 1))] for column in range(width)]
-    top = max(columns) or 1.0
-    eighths = [round(value / top * height * 8) for value in columns]
-    return [
-        "".join(_BLOCKS[min(max(eighth - 8 * row, 0), 8)] for eighth in eighths)
-        for row in range(height - 1, -1, -1)
-    ]

@@ -38,6 +38,8 @@ class Row(msgspec.Struct, frozen=True):
     """The source line it shows, to record what was read; 0 for none."""
     hard: bool = False
     """Wrap at the edge, keeping every blank, instead of between words."""
+    code: bool = False
+    """With `hard`: wrap before the edge where that keeps a name whole."""
     beside: Row | None = None
     """A row to its right, in the other half of the width."""
     clip: int = 0
@@ -81,7 +83,7 @@ def fold_row(row: Row, width: int) -> list[Line]:
         return _fold_pair(row, row.beside, width)
     room = max(width - width_of(row.gutter), 8)
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
-    pieces = folded(row.body, room, hard=row.hard)
+    pieces = folded(row.body, room, hard=row.hard, code=row.code)
     if row.clip and len(pieces) > row.clip:
         pieces = folded(row.body, room - 2, bare=True)[: row.clip]
         pieces[-1] = (*pieces[-1], (" …", "muted"))

@@ -17,6 +17,8 @@ Line = tuple[Piece, ...]
 """One line on screen."""
 
 _WORDS = re.compile(r"\s*\S+|\s+")
+_JOINTS = "_-/.:"
+"""Characters after which a word that is longer than a line is broken."""
 
 
 def width_of(line: Line) -> int:
@@ -53,21 +55,43 @@ def _paragraph(text: str, width: int) -> Iterator[str]:
         if used + cell_len(word) <= width:
             line, used = line + word, used + cell_len(word)
             continue
-        *full, line = chop_cells(word, width)
+        *full, line = _chopped(word, width)
         yield from full
         used = cell_len(line)
     if line.strip():
         yield line.rstrip()
 
 
-def folded(line: Line, room: int, *, hard: bool = False, bare: bool = False) -> list[Line]:
+def _chopped(word: str, width: int) -> list[str]:
+    """Return a word as parts of at most `width` cells, broken after a joint if much of the line stands before it."""
+    parts = []
+    while cell_len(word) > width:
+        part = chop_cells(word, width)[0]
+        end = _joint(part, len(part) // 3) or len(part)
+        parts.append(word[:end])
+        word = word[end:]
+    return [*parts, word]
+
+
+def _joint(text: str, least: int) -> int:
+    """Return the offset after the last joint of a text; 0 if there is none after `least` characters."""
+    end = max(map(text.rfind, _JOINTS)) + 1
+    return end if end > least else 0
+
+
+def folded(
+    line: Line, room: int, *, hard: bool = False, bare: bool = False, code: bool = False
+) -> list[Line]:
     """Return a styled line as lines of at most `room` cells.
 
-    `hard` breaks at the edge, keeping every blank; `bare` breaks between words, and drops the blanks there.
+    `hard` breaks at the edge, keeping every blank, with `code` not within a name if much of the line stands before it;
+    `bare` breaks between words, and drops the blanks there.
     """
     text = text_of(line)
     fits = len(text) * 2 <= room or max(width_of(line), cell_len(text)) <= room
-    pieces = list(_slices(line, [len(text)] if fits else _breaks(text, room, hard=hard, bare=bare)))
+    pieces = list(
+        _slices(line, [len(text)] if fits else _breaks(text, room, hard=hard, bare=bare, code=code))
+    )
     return [_bare(piece) for piece in pieces] if bare else pieces
 
 
@@ -105,7 +129,7 @@ def _bare(line: Line) -> Line:
     return (*line[:-1], (line[-1][0].rstrip(" "), line[-1][1])) if line else line
 
 
-def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int]:
+def _breaks(text: str, room: int, *, hard: bool, bare: bool = False, code: bool = False) -> list[int]:
     """Return the offsets at which a text is broken, its end included.
 
     Widths are counted per character: a joiner at the start of a piece of another style does not join.
@@ -116,7 +140,10 @@ def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int
     for at, char in enumerate(text):
         size = 0 if bare and char == " " and used >= room else cell_len(char)
         if used + size > room:
-            end = blank + 1 if not hard and blank >= start else at
+            if hard:
+                end = _code_end(text, start, at) if code else at
+            else:
+                end = _soft_end(text, start, at, blank)
             offsets.append(end)
             used = sum(map(cell_len, text[end:at]))
             start = end
@@ -124,6 +151,20 @@ def _breaks(text: str, room: int, *, hard: bool, bare: bool = False) -> list[int
             blank = at
         used += size
     return [*offsets, len(text)]
+
+
+def _code_end(text: str, start: int, at: int) -> int:
+    """Return where a line of code that overflows before `at` ends, in the last third of the line if possible."""
+    least = max(at - (at - start) // 3, start + 1)
+    return next((end for end in range(at, least - 1, -1) if _between_words(text, end)), at)
+
+
+def _soft_end(text: str, start: int, at: int, blank: int) -> int:
+    """Return where a line that overflows before `at` ends: after its last blank, else after a joint of its word."""
+    if blank >= start:
+        return blank + 1
+    joint = _joint(text[start:at], (at - start) // 3)
+    return start + joint if joint else at
 
 
 def _slices(line: Line, ends: Sequence[int]) -> Iterator[Line]:

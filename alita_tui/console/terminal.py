@@ -114,6 +114,8 @@ def guarded_screen(log: Path | None = None) -> Iterator[None]:
 
     Textual draws through `sys.__stderr__`, which gets a descriptor of its own here; the app is to be run
     inside. Raises OSError when the log cannot be opened.
+
+    Afterwards the line of the cursor is empty: the terminal itself had shown there what was typed before the start.
     """
     sys.stderr.flush()
     log_fd = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -125,6 +127,8 @@ def guarded_screen(log: Path | None = None) -> Iterator[None]:
     try:
         yield
     finally:
+        if screen_stream.isatty():
+            screen_stream.write("\r\x1b[K")
         screen_stream.flush()
         sys.__stderr__ = old_stream  # type: ignore[misc]
         os.dup2(screen_stream.fileno(), 2)

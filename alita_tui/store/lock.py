@@ -35,7 +35,7 @@ def take(path: Path, patience: float) -> int:
             if time.monotonic() > until:
                 raise StoreLocked(
                     f"{path} is open in another process{owner}.",
-                    hint="Close it there first, or open it for reading only.",
+                    hint="Close it there first. `alita replay` looks at a session meanwhile.",
                 ) from None
             time.sleep(0.01)
         except BaseException:

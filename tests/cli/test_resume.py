@@ -57,5 +57,6 @@ async def test_a_session_that_is_open_elsewhere_is_left_to_it(home: Path) -> Non
     refused = resume(home)
     assert refused.returncode == 1 and refused.stdout == ""
     assert f"is open in another process (process {os.getpid()})" in refused.stderr
+    assert "`alita replay` looks at a session meanwhile" in " ".join(refused.stderr.split())
     held.close()
     assert resume(home).returncode == 0

@@ -11,7 +11,7 @@ from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
-from alita_tui.console.sandbox.rows import environment_rows
+from alita_tui.console.sandbox.rows import environment_rows, pool_rows
 from alita_tui.console.sandbox.screen import SandboxScreen
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
@@ -399,6 +399,15 @@ async def test_engines_on_other_machines_are_named_and_one_that_is_lost_is_told(
 def test_a_small_environment_is_not_nothing() -> None:
     seen = msgspec.structs.replace(SEEN, environments=(EnvironmentRow("e", ("one 1.0",), 12_300, AT),))
     assert "12 kB" in "".join(text for row in environment_rows(seen, 80) for text, _ink in row.body)
+
+
+def test_an_environments_size_is_a_thin_bar_and_what_waits_for_it_is_one_row() -> None:
+    sizes = [EnvironmentRow(environment=name, size=size) for name, size in (("a", 400 << 20), ("b", 100 << 20))]
+    bars = [row.text for row in environment_rows(Inventory(at=0.0, environments=tuple(sizes)), 80)[1::2]]
+    assert [bar.count("━") for bar in bars] == [24, 6] and "█" not in "".join(bars)
+    waiting = (PoolRow(environment="a", warm=2), PoolRow(environment="b", hot=1), PoolRow(environment="a", warm=1, making=1))
+    rows = pool_rows(Inventory(at=0.0, pool=waiting, hot=1, warm=1))[1:]
+    assert [row.text for row in rows] == ["○○○◌ 0 hot, 3 warm, 1 being made", "● 1 hot, 0 warm"]
 
 
 async def test_a_recording_is_looked_at_without_any_hand_in_it() -> None:

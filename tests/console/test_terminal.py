@@ -35,6 +35,29 @@ def test_native_writes_stay_off_the_screen(tmp_path: Path) -> None:
     assert log.read_text() == "native noise\n"
 
 
+ECHOED = """
+import sys
+from pathlib import Path
+from alita_tui.console.terminal import guarded_screen
+print("typed", end="", file=sys.stderr, flush=True)
+with guarded_screen(Path(sys.argv[1])):
+    pass
+print("said at the end", file=sys.stderr)
+"""
+
+
+def test_what_the_terminal_echoed_before_the_start_is_gone_from_the_line_of_what_is_said_at_the_end(
+    tmp_path: Path,
+) -> None:
+    main, side = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-c", ECHOED, str(tmp_path / "noise.log")], stderr=side, check=True, timeout=60
+    )
+    os.close(side)
+    assert os.read(main, 1024) == b"typed\r\x1b[Ksaid at the end\r\n"
+    os.close(main)
+
+
 ASK = """
 import os, sys
 os.environ["COLORFGBG"] = sys.argv[1]

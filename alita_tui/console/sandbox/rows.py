@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 
-from alita_tui.console.widgets.figures import ago, span
+from alita_tui.console.widgets.figures import ago, parted, span
 from alita_tui.console.widgets.sheet import Row, heading, say
 from alita_tui.console.widgets.styled_text import Line, Piece, cut, spread
-from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory
+from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
 from alita_tui.spine.text import one_line
 from alita_tui.view.model import SandboxRun, SessionView
 
@@ -98,7 +100,7 @@ def pool_rows(seen: Inventory) -> list[Row]:
         return rows + say(
             "  No containers kept ready (sandbox.pool_hot and sandbox.pool_warm are 0).", "muted"
         )
-    for pool in seen.pool:
+    for pool in _by_environment(seen.pool):
         body: list[Piece] = [
             ("●" * pool.hot + "○" * pool.warm + "◌" * pool.making or "·", "good"),
             (f" {pool.hot} hot, {pool.warm} warm", ""),
@@ -112,6 +114,18 @@ def pool_rows(seen: Inventory) -> list[Row]:
     if not seen.pool:
         rows += say("  Nothing waits; the first run fills it.", "muted")
     return rows
+
+
+def _by_environment(pool: Iterable[PoolRow]) -> Iterable[PoolRow]:
+    """Return one row for what waits alike: containers of an environment may differ in their limits."""
+    sums: dict[tuple[object, ...], PoolRow] = {}
+    for row in pool:
+        alike = (row.engine, row.environment, row.imports)
+        first = sums.get(alike, PoolRow(environment=row.environment, imports=row.imports, engine=row.engine))
+        sums[alike] = replace(
+            first, hot=first.hot + row.hot, warm=first.warm + row.warm, making=first.making + row.making
+        )
+    return sums.values()
 
 
 def _ahead(done: tuple[str, ...]) -> str:
@@ -162,10 +176,11 @@ def environment_rows(seen: Inventory, width: int) -> list[Row]:
 
 
 def _environment(environment: EnvironmentRow, at: float, largest: int, width: int) -> list[Row]:
-    bar = "█" * max(round(environment.size / largest * _BAR), 1)
+    full, track = parted(environment.size / largest, _BAR)
     left: Line = (
         (f"  {environment.environment:<14}", "name"),
-        (f"{bar:<{_BAR}} ", "good"),
+        (full, "good"),
+        (f"{track} ", "line"),
         (
             f"{environment.size / _MB:>7,.1f} MB"
             if environment.size >= _MB

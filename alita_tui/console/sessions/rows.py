@@ -53,7 +53,7 @@ def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, mar
     when = age(line.active, now)
     built = counted(line.tools_built, "tool") if line.tools_built else ""
     cost = f"${line.cost_usd:.2f}"
-    right = f" {built:>7} {cost:>7}"
+    right = f" {built:>7} {cost:>7}" if built else f" {cost:>7}"
     tags = "".join(f" #{one_line(tag, 30)}" for tag in line.tags)
     fork = "↳ " if line.parent else ""
     notes = {

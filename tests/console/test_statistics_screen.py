@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from alita_tui.console.settings.screen import SettingsScreen
@@ -11,7 +12,7 @@ from alita_tui.console.statistics.screen import Rows, StatisticsScreen
 from alita_tui.console.widgets.braille import braille, spark
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.ports.statistics import Report, Totals
+from alita_tui.spine.ports.statistics import Advice, Report, Totals
 from alita_tui.statistics.records import Records
 from alita_tui.statistics.report import period, report
 from tests.console import statistics_lab
@@ -111,6 +112,60 @@ async def test_an_advice_is_acted_on_by_one_key_and_a_table_is_exported() -> Non
         await pilot.press("m", "e")
         await until(pilot, lambda: EXPORTED == ["model 2026-10-23"])
         await until(pilot, lambda: "statistics-model.csv" in str(screen.query_one("#said", Plain).render()))
+
+
+async def test_the_advice_that_is_open_is_the_one_that_is_acted_on() -> None:
+    async with console(goldens.walkthrough()).run_test(size=(120, 36)) as pilot:
+        screen = await opened(pilot)
+        listed = screen.query_one(Rows)
+        listed.highlighted = next(n for n, one in enumerate(rows(pilot)) if "stopped at their budget" in one)
+        await pilot.press("enter")
+        await until(pilot, lambda: "it rests on" in text(pilot, "head") and "a act" in text(pilot, "said"))
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await until(pilot, lambda: bool(pilot.app.screen._chosen))  # type: ignore[attr-defined]
+        assert pilot.app.screen._chosen.key == "budget.task_usd"  # type: ignore[attr-defined]
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is screen)
+        await pilot.press("escape")
+        await until(pilot, lambda: "it rests on" not in text(pilot, "head"))
+        listed.highlighted = 0
+        await pilot.press("enter")
+        await until(pilot, lambda: "it rests on" in text(pilot, "head"))
+        assert "a act" not in text(pilot, "said")
+        await pilot.press("a")
+        await until(pilot, lambda: "nothing to act on" in text(pilot, "said"))
+
+
+async def test_an_advice_without_a_screen_has_its_command_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    month = statistics_lab.month(30)
+    advice = Advice(
+        text="Another model may build better.", command="alita models list", places=month.advice[0].places
+    )
+
+    async def read(*_args: object) -> Report:
+        return replace(month, advice=(advice,))
+
+    monkeypatch.setattr(Catalog, "statistics", read)
+    app = console(goldens.walkthrough())
+    copied: list[str] = []
+    monkeypatch.setattr(app, "_to_clipboard", copied.append)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: copied == ["alita models list"])
+        assert "Copied: alita models list" in text(pilot, "said")
+
+
+async def test_where_nothing_happened_there_are_no_empty_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read(*_args: object) -> Report:
+        return report(Records(), period(statistics_lab.NOW, 30))
+
+    monkeypatch.setattr(Catalog, "statistics", read)
+    async with console(goldens.walkthrough()).run_test(size=(120, 36)) as pilot:
+        screen = await opened(pilot)
+        assert "No tool ran in this period." in rows(pilot)
+        assert not screen.query_one("#charts").display
 
 
 async def test_a_folder_that_cannot_be_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

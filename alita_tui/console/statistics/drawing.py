@@ -74,6 +74,11 @@ def charts(report: Report) -> tuple[Chart, ...]:
     )  # fmt: skip
 
 
+def has_lines(report: Report) -> bool:
+    """Return whether any chart has a value to draw."""
+    return any(value is not None for chart in charts(report) for value in chart.values)
+
+
 def _marks(report: Report, metric: str, tone: str = "$primary") -> tuple[frozenset[int], str, str]:
     anomalies = [anomaly for anomaly in report.anomalies if anomaly.what == metric]
     places = {day.day: index for index, day in enumerate(report.days)}

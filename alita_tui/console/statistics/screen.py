@@ -71,6 +71,8 @@ class StatisticsScreen(Dialog[None]):
         self._read = (0, 0)
         self._opened: tuple[str, tuple[Place, ...], str] | None = None
         """The row whose events are listed, the events, and the rule or command of the row."""
+        self._opened_advice: Advice | None = None
+        """The advice whose events are listed."""
         self._places: dict[str, tuple[str, tuple[Place, ...]]] = {}
         """Id of each row -> its name and the events behind it."""
         self._notes: dict[str, str] = {}
@@ -159,6 +161,7 @@ class StatisticsScreen(Dialog[None]):
             return
         height = self.size.height
         below[0].update(drawing.totals(report, width))
+        below[1].display = drawing.has_lines(report)
         below[1].update(
             drawing.drawn_charts(
                 report, width, *((3, 1) if height < 30 else (3, 2) if height < 45 else (5, 2))
@@ -216,7 +219,8 @@ class StatisticsScreen(Dialog[None]):
         line = self.query_one("#said", KeyLine)
         line.remove_class("-bad")
         if self._opened is not None:
-            line.show([Content(item) for item in ("Enter replay there", "Esc back", self._help)], "   ")
+            act = (f"{key_of('statistics.act', self._keys)} act",) if self._opened_advice else ()
+            line.show([Content(item) for item in ("Enter replay there", *act, "Esc back", self._help)], "   ")
             return
         days = f"{self._days} days" if self._days else "everything"
         by = "/".join(
@@ -278,14 +282,17 @@ class StatisticsScreen(Dialog[None]):
         name, places = self._places.get(chosen, ("", ()))
         if places:
             self._opened = (name, places, self._notes.get(chosen, ""))
+            self._opened_advice = self._advice.get(chosen)
             self._draw()
         elif name:
             self.say("No single events are kept for this row: choose another table.")
 
     def action_act(self) -> None:
-        """Act on the advice at the cursor, else on the first."""
+        """Act on the advice that is open, else on the one at the cursor, else on the first."""
         chosen = self.query_one(Rows).chosen_id
         advice = self._advice.get(chosen) or next(iter(self._advice.values()), None)
+        if self._opened is not None:
+            advice = self._opened_advice
         if advice is None:
             self.say("There is nothing to act on.")
         elif advice.tool:

@@ -138,7 +138,8 @@ def how_sure(attempt: Attempt) -> tuple[Words, ...]:
     good = sum(case.passed for case in cases)
     own_passed = bool(cases) and good == len(cases)
     own = f"own tests {good} of {len(cases)}" if cases else "no own test ran"
-    pieces: list[Words] = [(own, "" if own_passed else "bad")]
+    sign, tone = _SIGNS["passed" if own_passed else "failed" if cases else "skipped"]
+    pieces: list[Words] = [(sign, tone), (" ", ""), (own, "" if own_passed else "bad")]
     results = {gate.gate: gate for gate in attempt.gates}
     for result, words in (
         (results.get("hidden"), hidden_words(results.get("hidden"))),

@@ -84,6 +84,7 @@ def test_a_long_line_of_code_in_a_review_keeps_its_names_and_every_blank() -> No
     text = '            results.append({"address": address, "valid": False, "reason": str(error)})'
     parts = [text_of(part) for part in folded(((text, ""),), 60, hard=True, code=True)]
     assert "".join(parts) == text
+    assert text_of(folded(((text, ""),), 50, hard=True, code=True)[0]).endswith("address, ")
     assert parts[0].endswith('"valid": ') and parts[1].startswith("False, ")
 
 

@@ -412,7 +412,7 @@ def result(state: GateState, summary: str, good: int = 0, tried: int = 0) -> Gat
                 "mutation": result("passed", "…", 9, 12),
                 "replay": result("passed", "…", 3, 3),
             },
-            "own tests 3 of 3 · ■ hidden tests 5 of 5 · ■ planted bugs caught 9 of 12 · ■ 3 real calls replayed"
+            "■ own tests 3 of 3 · ■ hidden tests 5 of 5 · ■ planted bugs caught 9 of 12 · ■ 3 real calls replayed"
             " · all 13 checks passed",
         ),
         (
@@ -421,7 +421,7 @@ def result(state: GateState, summary: str, good: int = 0, tried: int = 0) -> Gat
                 "mutation": result("failed", "…", 3, 10),
                 "replay": result("failed", "…", 1, 4),
             },
-            "own tests 3 of 3 · ✗ hidden tests 1 of 6 · ✗ planted bugs caught 3 of 10"
+            "■ own tests 3 of 3 · ✗ hidden tests 1 of 6 · ✗ planted bugs caught 3 of 10"
             " · ✗ 3 of 4 real calls come out otherwise · 10 of 13 checks, 3 failed",
         ),
         (  # as recordings of earlier versions have it
@@ -464,7 +464,7 @@ def test_checks_that_are_not_on_record_are_said_to_be_missing() -> None:
         row for row in glance(build, build.attempts[-1]) if row.gutter and "how sure" in row.gutter[0][0]
     )
     assert how_sure.text == (
-        "own tests 3 of 3 · ○ hidden tests not run · ○ planted bugs not tried · ○ real calls not replayed"
+        "■ own tests 3 of 3 · ○ hidden tests not run · ○ planted bugs not tried · ○ real calls not replayed"
         " · 1 of 13 checks, 12 not run"
     )
 

@@ -402,10 +402,16 @@ def test_a_small_environment_is_not_nothing() -> None:
 
 
 def test_an_environments_size_is_a_thin_bar_and_what_waits_for_it_is_one_row() -> None:
-    sizes = [EnvironmentRow(environment=name, size=size) for name, size in (("a", 400 << 20), ("b", 100 << 20))]
+    sizes = [
+        EnvironmentRow(environment=name, size=size) for name, size in (("a", 400 << 20), ("b", 100 << 20))
+    ]
     bars = [row.text for row in environment_rows(Inventory(at=0.0, environments=tuple(sizes)), 80)[1::2]]
     assert [bar.count("━") for bar in bars] == [24, 6] and "█" not in "".join(bars)
-    waiting = (PoolRow(environment="a", warm=2), PoolRow(environment="b", hot=1), PoolRow(environment="a", warm=1, making=1))
+    waiting = (
+        PoolRow(environment="a", warm=2),
+        PoolRow(environment="b", hot=1),
+        PoolRow(environment="a", warm=1, making=1),
+    )
     rows = pool_rows(Inventory(at=0.0, pool=waiting, hot=1, warm=1))[1:]
     assert [row.text for row in rows] == ["○○○◌ 0 hot, 3 warm, 1 being made", "● 1 hot, 0 warm"]
 

@@ -106,6 +106,19 @@ async def test_a_version_that_does_not_run_says_why() -> None:
         assert "not the ones that were approved" in text(await opened(app, pilot))
 
 
+def test_one_run_and_no_money_are_said_as_people_say_them() -> None:
+    record = ToolRecord(
+        draft=streams.DRAFT, lock=streams.LOCK, version=1, digest="f" * 64, state="provisional", runs=1, approval_id="p1",
+        created_at="2026-11-28T20:46:36+00:00",
+    )  # fmt: skip
+    shown = "\n".join(
+        row.text
+        for row in _rows(Lineage(name="t", versions=(record,), current=1, spent_usd={1: 0.0}), record, "")
+    )
+    assert "1 run ·" in shown and "$0 to build" in shown
+    assert "more" not in shown and "on 2026-11-28 20:46" in shown and "$0.0" not in shown
+
+
 def test_other_names_are_shown_with_the_moves_that_gave_and_took_them() -> None:
     record = ToolRecord(
         draft=streams.DRAFT,

@@ -228,6 +228,18 @@ async def test_the_answer_leads_and_the_steps_fold_to_one_line_that_opens() -> N
         assert lines(trace) == folded
 
 
+@pytest.mark.parametrize("width", [100, 200])
+async def test_the_times_of_tasks_and_of_their_steps_stand_in_one_column(width: int) -> None:
+    app = Bare()
+    async with app.run_test(size=(width, 40)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(fold_all(streams.walkthrough()))
+        await pilot.press("g", "j", "enter")
+        await pilot.pause()
+        ends = {len(line) for line in lines(trace) if re.search(r"  (\d\d:\d\d|\d+ ms|[\d.]+ s)$", line)}
+        assert len(ends) == 1
+
+
 async def test_one_key_shows_answers_or_steps_or_everything_and_nothing_is_out_of_reach() -> None:
     app = Bare()
     view = fold_all(streams.walkthrough())

@@ -21,7 +21,8 @@ from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, heading
 from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.servers import shown as code_shown
-from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.text import counted, one_line, reveal
+from alita_tui.view.statistics import dollars
 
 _TONES = {"trusted": "good", "provisional": "", "stale": "warn", "quarantined": "bad", "revoked": "bad"}
 _MOVES: tuple[MoveKind | Literal["undo"], ...] = (
@@ -141,9 +142,9 @@ def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
     ]
     if lineage.spent_usd:
         spent = sum(lineage.spent_usd.values())
-        text = (
-            f"${spent:.4f} to build; built anew for each run it would have been ${lineage.saved_usd:.4f} more"
-        )
+        text = f"{dollars(spent)} to build"
+        if lineage.saved_usd:
+            text += f"; built anew for each run it would have been {dollars(lineage.saved_usd)} more"
         rows.append(fact("money", text))
     if lineage.aliases:
         rows.append(fact("also called", one_line(", ".join(lineage.aliases), 600)))
@@ -168,10 +169,10 @@ def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
 
 
 def _version(lineage: Lineage, version: ToolRecord, *, on_screen: bool) -> Row:
-    runs = f"{version.runs} runs" + (f", {version.failures} failed" if version.failures else "")
+    runs = counted(version.runs, "run") + (f", {version.failures} failed" if version.failures else "")
     parts = [runs, version.created_at[:10]]
     parts += [f"from v{version.parent_version}"] if version.parent_version else []
-    parts += [f"${lineage.spent_usd[version.version]:.4f}"] if version.version in lineage.spent_usd else []
+    parts += [dollars(lineage.spent_usd[version.version])] if version.version in lineage.spent_usd else []
     current = "● runs " if version.version == lineage.current else "       "
     pin = " pinned" if version.version == lineage.pinned else ""
     return Row(
@@ -188,7 +189,10 @@ def _facts(record: ToolRecord) -> list[Row]:
     draft = record.draft
     rows = [
         fact("digest", f"sha256:{record.digest}"),
-        fact("approved", f"{one_line(record.approval_id)} on {one_line(record.created_at)[:19]}"),
+        fact(
+            "approved",
+            f"{one_line(record.approval_id)} on {one_line(record.created_at)[:16].replace('T', ' ')}",
+        ),
         fact("runs", f"{record.runs}, {record.failures} failed"),
         fact("may use", one_line("; ".join(phrases(record.granted)), 600) or "nothing but its arguments"),
     ]

@@ -113,7 +113,7 @@ def _drawn(deck: Deck, index: int, width: int, build_of: BuildOf, review: str) -
     opened = deck.opened(card)
     match card.kind:
         case "task" | "said":
-            return _task(card.kind, row, width, opened)
+            return _task(card.kind, row, min(width, CARD), opened)
         case "answer":
             return _answer(deck, card, row, width, opened)
         case "question":
@@ -167,7 +167,7 @@ def sent(deck: Deck, row: TraceRow, files: Sequence[str], width: int, build_of: 
 
     The time of the task differs, and what is known of its files only once they are recorded.
     """
-    lines = _read(row, "task", width - 1, _SHOWN["task"], meta=_SENT)
+    lines = _read(row, "task", min(width - 1, CARD), _SHOWN["task"], meta=_SENT)
     above: list[Drawn] = []
     for name in files:
         file = replace(row, kind="file", title=one_line(f"File {name}"), meta=one_line(_SENT.strip()))

@@ -116,10 +116,11 @@ def code_folded(line: Line, room: int) -> list[Line]:
 
 
 def _between_words(text: str, at: int) -> bool:
-    """Return whether code may be broken before a character: not within a name, nor before what closes or ends."""
+    """Return whether code may be broken before a character: not in a name or at its quotes, nor before what closes."""
     before, after = text[at - 1], text[at]
     within = (before.isalnum() or before in "_.") and (after.isalnum() or after == "_")
-    return not within and after not in " ,)]}:;."
+    quoted = (before.isalnum() and after in "\"'") or (before in "\"'" and after.isalnum())
+    return not within and not quoted and after not in " ,)]}:;."
 
 
 def _bare(line: Line) -> Line:

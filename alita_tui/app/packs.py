@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.handing import without_secrets
+from alita_tui.app.tool_export import without_secrets
 from alita_tui.events import Lock, Source, ToolDraft, ToolRecord, Value
 from alita_tui.registry.packs import LARGEST, SIGNED_AS, Evidence, Pack, Packed, archive_bytes, pack, read
 from alita_tui.spine.errors import UsageError

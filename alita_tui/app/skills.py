@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from alita_tui.app.handing import write_folder
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.servers.book import RUNS
+from alita_tui.app.tool_export import write_folder
 from alita_tui.events import ToolDraft, Value, ready
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
 from alita_tui.spine.text import one_line, reveal

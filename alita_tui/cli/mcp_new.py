@@ -31,8 +31,8 @@ def new(
     What is not given is asked for. A tool that is missing is built first and waits for your decision: exit code 4.
     It is what `alita tools export --as mcp-server --pack NAME` writes.
     """
-    from alita_tui.app.handing import export_servers
-    from alita_tui.mcp_box.handing.server import server_name
+    from alita_tui.app.tool_export import export_servers
+    from alita_tui.mcp_box.export.server import server_name
 
     app = AppContext.open(context.obj)
     called = server_name(name or _asked("What is the server called?", "NAME"))

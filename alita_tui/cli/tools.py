@@ -21,6 +21,7 @@ from alita_tui.cli.packs import import_pack
 from alita_tui.cli.proving import approve_if_proven
 from alita_tui.cli.recover import recover
 from alita_tui.cli.running import run
+from alita_tui.cli.tool_export import export
 from alita_tui.cli.tools_search import search
 from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.registry.library import ToolLibrary

@@ -19,8 +19,8 @@ from uv import find_uv_bin
 
 from alita_tui.cli.main import cli
 from alita_tui.events import Capabilities, Lock, LockedPackage, ToolName
-from alita_tui.mcp_box.handing.portable import PortableTool
-from alita_tui.mcp_box.handing.server import server_files, server_name
+from alita_tui.mcp_box.export.portable import PortableTool
+from alita_tui.mcp_box.export.server import server_files, server_name
 from alita_tui.registry.tool_files import manifest
 from alita_tui.runtimes.node.form import MAIN
 from alita_tui.spine.errors import AlitaError, UsageError

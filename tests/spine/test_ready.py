@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "alita_tui"
-APART = ("confined", "sandbox/warden", "_shipped", "mcp_box/handing/template")
+APART = ("confined", "sandbox/warden", "_shipped", "mcp_box/export/template")
 """Programs of their own, which import nothing of alita's."""
 THREADS = """
 import sys, threading

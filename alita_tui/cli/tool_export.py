@@ -56,7 +56,7 @@ def export(
     if form is Form.PACK:
         _export_pack(app, names, to)
     elif form is Form.SKILL:
-        from alita_tui.app.handing import export_skills
+        from alita_tui.app.tool_export import export_skills
 
         for folder, needs in export_skills(app, names, into):
             typer.echo(reveal(f"{folder}"))
@@ -64,7 +64,7 @@ def export(
                 warning = f"It tells {counted(needs, 'need')} of your own tasks as when to use it: read"
                 typer.echo(reveal(f"  {warning} {folder / 'SKILL.md'} before you hand it on."))
     elif form in (Form.SERVER, Form.WHEEL):
-        from alita_tui.app.handing import export_servers
+        from alita_tui.app.tool_export import export_servers
 
         exporting = export_servers(app, names, into, pack=pack, wheel=form is Form.WHEEL)
         for path in asyncio.run(exporting):
@@ -72,7 +72,7 @@ def export(
             if form is Form.SERVER:
                 typer.echo(reveal(f"  uvx --from {path} {path.name}"))
     else:
-        from alita_tui.app.handing import export_scripts
+        from alita_tui.app.tool_export import export_scripts
 
         for path in export_scripts(app, names, into):
             typer.echo(reveal(f"{path}"))

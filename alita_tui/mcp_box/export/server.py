@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json
-from alita_tui.mcp_box.handing.portable import PortableTool
-from alita_tui.mcp_box.handing.skill import skill_name
+from alita_tui.mcp_box.export.portable import PortableTool
+from alita_tui.mcp_box.export.skill import skill_name
 from alita_tui.mcp_box.serve.descriptors import described, gives_object
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import UsageError
@@ -74,7 +74,7 @@ def _script(tool: PortableTool) -> str:
 
 
 def _template(name: str) -> str:
-    return files("alita_tui.mcp_box.handing.template").joinpath(name).read_text("utf-8")
+    return files("alita_tui.mcp_box.export.template").joinpath(name).read_text("utf-8")
 
 
 def _facts(name: str, tools: Sequence[PortableTool], limits: Limits) -> str:

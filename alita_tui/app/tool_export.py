@@ -18,7 +18,7 @@ from alita_tui.spine.errors import RegistryError, RequirementsError, UsageError
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
-    from alita_tui.mcp_box.handing.portable import PortableTool
+    from alita_tui.mcp_box.export.portable import PortableTool
     from alita_tui.spine.ports.memory import Remembered
 
 _SCRIPT = 0o755
@@ -31,7 +31,7 @@ def portable_tool(app: AppContext, name: str) -> PortableTool:
 
     Raise RegistryError for a tool that does not run, UsageError for one that holds a secret or needs alita, StoreError.
     """
-    from alita_tui.mcp_box.handing.portable import PortableTool, check_portable
+    from alita_tui.mcp_box.export.portable import PortableTool, check_portable
     from alita_tui.registry.tool_files import manifest
 
     record = app.library.get(name)
@@ -67,7 +67,7 @@ def export_skills(app: AppContext, names: Sequence[str], into: Path) -> tuple[tu
 
     Nothing is written unless all of them can be. Raise RegistryError, UsageError, StoreError.
     """
-    from alita_tui.mcp_box.handing.skill import recipe_skill, skill_name, tool_skill
+    from alita_tui.mcp_box.export.skill import recipe_skill, skill_name, tool_skill
 
     skills: dict[str, tuple[dict[str, bytes], int]] = {}
     for name in dict.fromkeys(names):
@@ -167,7 +167,7 @@ async def export_servers(
     """
     from importlib.metadata import version
 
-    from alita_tui.mcp_box.handing.server import server_files, server_name
+    from alita_tui.mcp_box.export.server import server_files, server_name
 
     tools = await asyncio.to_thread(lambda: [portable_tool(app, name) for name in dict.fromkeys(names)])
     groups = (
@@ -205,7 +205,7 @@ async def export_servers(
 
 async def _npm_files(app: AppContext, name: str, tools: Sequence[PortableTool]) -> dict[str, bytes]:
     """Return the packages of npm of a server's tools, by path. Raise RequirementsError, SandboxUnavailable."""
-    from alita_tui.mcp_box.handing.server import npm_folder
+    from alita_tui.mcp_box.export.server import npm_folder
 
     chosen = [tool for tool in tools if tool.record.lock.npm]
     if not chosen:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, LockedPackage
-from alita_tui.mcp_box.handing.portable import PortableTool
+from alita_tui.mcp_box.export.portable import PortableTool
 from alita_tui.mcp_box.skills.format import LONGEST_DESCRIPTION, LONGEST_NAME
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.requirements import NPM

@@ -403,7 +403,7 @@ async def test_the_oracle_sees_what_goes_wrong() -> None:
 
     class Hasty(Bare):
         def _decidable(self) -> Any:
-            return self._review if self.stand_in.mode == "idle" and self.waits else None
+            return self._review if self.stand_in.mode == "idle" and self.undecided else None
 
         def judge(self, event: events.Event) -> bool:
             return True

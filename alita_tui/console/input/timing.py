@@ -126,7 +126,7 @@ class InputTiming:
         """Restart the quiet time: something moved on screen."""
         self._since = max(self._since, at)
 
-    def waits(self, paint: Paint | None, at: float) -> Objection:
+    def objection_to_key(self, paint: Paint | None, at: float) -> Objection:
         """Return why a key pressed now, other than the last one, would be no verdict."""
         proved = self.proved if self.terminal else at
         number = self._last.number + 1 if self._last else 1

@@ -43,8 +43,8 @@ class DecidingScreen(GuardedScreen):
         self._decided: set[str] = set()
 
     @property
-    def waits(self) -> bool:
-        """Whether the build on screen still waits for a verdict."""
+    def undecided(self) -> bool:
+        """Whether the build on screen has no verdict yet."""
         raise NotImplementedError
 
     def tick(self) -> None:
@@ -91,7 +91,7 @@ class DecidingScreen(GuardedScreen):
     def _decidable(self) -> BuildReview | None:
         """Return the review that the current input may decide."""
         review = self._review
-        return review if review and self.waits and self._acting and self.bar.mode == "idle" else None
+        return review if review and self.undecided and self._acting and self.bar.mode == "idle" else None
 
     def action_defer(self) -> None:
         """Let the agent continue without the build, and close."""
@@ -207,7 +207,7 @@ class DecidingScreen(GuardedScreen):
     def edited(self, approval_id: str, code: str, tests: str = "") -> None:
         """Submit edited code; unchanged code is no verdict."""
         review = self._review
-        if review is None or review.build.approval_id != approval_id or not self.waits:
+        if review is None or review.build.approval_id != approval_id or not self.undecided:
             return
         self.repaint()
         changed = "" if tests == review.attempt.draft.tests else tests
@@ -225,7 +225,7 @@ class DecidingScreen(GuardedScreen):
 
     @on(VerdictBar.Worded)
     def _reason_given(self, message: VerdictBar.Worded) -> None:
-        if not self.waits or not self._review_of(message.about):
+        if not self.undecided or not self._review_of(message.about):
             return
         if message.mode == "reject":
             self._decide("rejected", reason=message.reason, tags=message.ticked)

@@ -96,10 +96,10 @@ class ApprovalScreen(DecidingScreen):
     @property
     def _objection(self) -> Objection:
         """Why a key pressed now would not count."""
-        return self.timing.waits(self._review.paint if self._review else None, self._clock())
+        return self.timing.objection_to_key(self._review.paint if self._review else None, self._clock())
 
     @property
-    def waiting_for(self) -> Objection:
+    def objection_to_repeat(self) -> Objection:
         """Why the last key would not count if pressed now."""
         held = bool(actions_of(self, self.timing.deed) & self.GUARDED)
         return self._objection or ("held" if held else "")
@@ -119,8 +119,8 @@ class ApprovalScreen(DecidingScreen):
         )
 
     @property
-    def waits(self) -> bool:
-        """Whether the build on screen still waits for a verdict."""
+    def undecided(self) -> bool:
+        """Whether the build on screen has no verdict yet."""
         return bool(self._position)
 
     def advance(self, view: SessionView) -> None:
@@ -157,7 +157,7 @@ class ApprovalScreen(DecidingScreen):
         elif self._position:
             unread = self.panes.code.unread
             approving: dict[Lasting, str] = {"library": keys.get("approve", ""), "task": keys.get("lend", "")}
-            self.bar.say_about(self._review, unread, approving, self.waiting_for)
+            self.bar.say_about(self._review, unread, approving, self.objection_to_repeat)
         else:
             self.bar.say(*settled(self._view, self._review.build))
 

@@ -139,18 +139,18 @@ class BuildReview:
             tests=tests,
         )
 
-    def line(self, unread: int, keys: Mapping[Lasting, str], waits: Objection) -> tuple[str, str]:
-        """Return the verdict bar's text and tone; `keys` approve, `waits` is the objection to them now."""
+    def line(self, unread: int, keys: Mapping[Lasting, str], objection: Objection) -> tuple[str, str]:
+        """Return the verdict bar's text and tone; `keys` approve, `objection` is why they would not count now."""
         key = keys["library"]
         if step := self._next_press(unread, keys[self.lasting]):
             text, tone = step
-            return (f"Press another key or scroll first. {text}" if waits == "held" else text), tone
-        if waits == "held":
+            return (f"Press another key or scroll first. {text}" if objection == "held" else text), tone
+        if objection == "held":
             return (
                 f"Press another key or scroll first, then {key}.",
                 "muted",
             )
-        if waits:
+        if objection:
             return "Keys unlock after a moment of quiet, so you can read first.", "muted"
         parts = []
         if twin := self.twin:

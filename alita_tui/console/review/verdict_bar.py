@@ -198,9 +198,9 @@ class VerdictBar(Vertical):
         line.set_classes(f"-{tone}" if tone else "")
 
     def say_about(
-        self, review: BuildReview, unread: int, keys: Mapping[Lasting, str], waits: Objection
+        self, review: BuildReview, unread: int, keys: Mapping[Lasting, str], objection: Objection
     ) -> None:
-        """Show what can be done now; `keys` approve, `waits` is why they would not count."""
+        """Show what can be done now; `keys` approve, `objection` is why they would not count now."""
         match self.mode:
             case "name":
                 typed = self.query_one(NameInput).value.split(" ")
@@ -220,7 +220,7 @@ class VerdictBar(Vertical):
             case "reject" | "ban" | "grants":
                 self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
-                self.say(*review.line(unread, keys, waits))
+                self.say(*review.line(unread, keys, objection))
 
     def arm(self, armed: bool) -> None:
         """Show whether a verdict would count."""

@@ -125,7 +125,9 @@ class ToolApproval(GuardedScreen):
     @property
     def armed(self) -> bool:
         """Whether the key would count if pressed now, unless it is the last key again."""
-        return self._review is not None and not self.timing.waits(self._review.paint, self._clock())
+        return self._review is not None and not self.timing.objection_to_key(
+            self._review.paint, self._clock()
+        )
 
     @on(Sheet.Seen)
     def _tick(self) -> None:

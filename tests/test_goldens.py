@@ -19,7 +19,7 @@ def of(kind: type, envelopes: list[Envelope]) -> list[Any]:
     return [one.event for one in envelopes if isinstance(one.event, kind)]
 
 
-def test_every_way_is_recorded() -> None:
+def test_every_golden_session_is_present() -> None:
     ways = {
         f"golden-{way}-{who}"
         for way in ("build", "reuse", "dice", "wrong-key")
@@ -42,7 +42,7 @@ def test_a_recording_holds_the_laws(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_plain_tinydb_reads_it(name: str) -> None:
+def test_plain_tinydb_reads_every_golden_session(name: str) -> None:
     with TinyDB(FOLDER / f"{name}.json", access_mode="r") as db:
         assert sum(len(db.table(table)) for table in db.tables()) >= len(golden(name))
 

@@ -26,7 +26,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_a_room_has_a_plaque_and_nothing_else(room: Path) -> None:
+def test_a_package_s_init_holds_one_short_docstring_only(room: Path) -> None:
     tree = ast.parse((room / "__init__.py").read_text())
     said = ast.get_docstring(tree)
     assert said and len(said.splitlines()) <= 6

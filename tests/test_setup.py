@@ -40,7 +40,9 @@ def without_rights(*argv: str, environ: dict[str, str]) -> subprocess.CompletedP
     )
 
 
-def test_it_names_one_command_with_all_that_is_missing(fresh: dict[str, str], tmp_path: Path) -> None:
+def test_setup_names_one_command_that_installs_all_that_is_missing(
+    fresh: dict[str, str], tmp_path: Path
+) -> None:
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     for name in ("requirements.lock", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
@@ -51,7 +53,9 @@ def test_it_names_one_command_with_all_that_is_missing(fresh: dict[str, str], tm
     assert (done.returncode, done.stdout, (tmp_path / ".venv").exists()) == (1, "", False)
 
 
-def test_a_missing_browser_is_one_command_too(fresh: dict[str, str], tmp_path: Path) -> None:
+def test_setup_names_the_command_that_installs_a_missing_browser(
+    fresh: dict[str, str], tmp_path: Path
+) -> None:
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     done = without_rights("sh", str(tmp_path / ".ci/browser"), environ=fresh)
     assert f"{COMMAND}chromium\n" in done.stderr, done.stderr

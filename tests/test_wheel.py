@@ -26,7 +26,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def test_it_contains_what_it_needs(wheel: Path) -> None:
+def test_the_wheel_contains_its_data_files(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for wanted in (
         "alita_tui/_shipped/themes/alita-dark.toml",

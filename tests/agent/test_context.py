@@ -183,7 +183,7 @@ async def test_what_was_left_out_can_be_read_again(tmp_path: Path) -> None:
     assert lab.context.again(searched, 4) == text[4:]
 
 
-def test_a_long_one_is_read_again_in_parts() -> None:
+def test_a_long_observation_is_read_again_in_parts() -> None:
     class Stream:
         history = session(1, 10_000)
 

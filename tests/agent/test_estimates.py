@@ -47,7 +47,7 @@ async def test_it_is_recorded_before_the_first_call_and_reads_as_a_range(tmp_pat
 @pytest.mark.parametrize(
     "made_of", [Estimate(count=0), Estimate(count=12), StoreError("unreadable"), OSError(5, "broken")]
 )
-async def test_without_one_the_task_goes_on(tmp_path: Path, made_of: Estimate | Exception) -> None:
+async def test_a_task_runs_without_an_estimate(tmp_path: Path, made_of: Estimate | Exception) -> None:
     made = lab(tmp_path)
 
     def estimate(text: str) -> Estimate:

@@ -372,7 +372,7 @@ async def test_step_limit_and_going_in_circles(tmp_path: Path) -> None:
     assert (await lab.do(TASK, when=approve)).outcome == "stuck"
 
 
-async def test_no_sandbox_no_run(tmp_path: Path) -> None:
+async def test_without_a_sandbox_the_task_ends_and_says_what_to_do(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
     lab.sandbox.runs = [SandboxUnavailable("Podman is gone.", hint="Fix it.")]
     ended = await lab.do(TASK, when=approve)

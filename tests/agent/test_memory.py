@@ -150,7 +150,7 @@ async def test_what_a_model_proposes_in_broken_words_harms_nothing(tmp_path: Pat
         assert not lab.events(e.MemoryWritten)
 
 
-async def test_an_answer_is_a_fact(tmp_path: Path) -> None:
+async def test_an_answer_to_a_question_is_remembered_as_a_fact(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(say("ask_user", question="Which currency should the report use?"), DONE))
 
     def react(event: e.SessionEvent) -> Any:

@@ -72,7 +72,7 @@ def test_every_prompt_is_text_that_speaks_to_its_reader() -> None:
                 assert prompt.read_text("utf-8").startswith("You "), prompt.name
 
 
-async def test_the_loop_sends_it(tmp_path: Path) -> None:
+async def test_the_loop_sends_the_system_prompt_and_the_workspace_block(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(say("answer", text="Paris")))
     lab.around = FULL
     lab._build()

@@ -45,7 +45,9 @@ STEPS = (
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_it_waits_does_nothing_meanwhile_and_goes_on(tmp_path: Path, disk: Disk, step: type) -> None:
+async def test_while_nothing_can_be_saved_the_task_waits_and_then_continues(
+    tmp_path: Path, disk: Disk, step: type
+) -> None:
     lab = Lab(tmp_path, rules=rules(say("find_tool", query="double"), BUILD, RUN, DONE), retry=0.001)
     stalls: list[e.SavingStalled] = []
     done: list[Any] = []

@@ -53,7 +53,7 @@ async def test_what_the_library_has_is_shown_instead_of_built(tmp_path: Path) ->
     assert [row.title for row in one.view.trace if "double_it" in row.title or "double_it" in str(row)]
 
 
-async def test_ordered_again_it_is_built(tmp_path: Path) -> None:
+async def test_a_build_that_is_ordered_again_after_a_hint_is_made(tmp_path: Path) -> None:
     one = lab(tmp_path, ORDER, ORDER, DONE)
     await one.do(TASK, when=approve)
     assert [event.name for event in one.events(e.BuildStarted)] == ["double_number"]

@@ -118,7 +118,7 @@ async def test_costly_is_what_known_prices_say_and_an_assumed_one_says_nothing(t
     assert unknown.events(e.AnswerVerified) == []
 
 
-async def test_never_is_never(tmp_path: Path) -> None:
+async def test_with_verify_never_no_verifier_is_asked(tmp_path: Path) -> None:
     one = lab(tmp_path, finding(False, "no"), verify="never", verify_usd=0.0)
     assert (await one.do(TASK, when=approve)).answer == "seven"
     assert not [asked for asked in one.asked if asked.role == "verifier"]

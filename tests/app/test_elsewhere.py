@@ -160,7 +160,7 @@ def test_nothing_is_added_to_a_session_from_elsewhere(tmp_path: Path, changes: A
     assert recording(app, session_id) == before
 
 
-def test_nor_does_a_fork_of_it_nor_a_file_that_lies_elsewhere(tmp_path: Path) -> None:
+def test_an_imported_session_cannot_be_forked_or_opened_from_another_folder(tmp_path: Path) -> None:
     app = home(tmp_path)
     session_id = imported(app, up_to_the_approval(), tmp_path)
     with pytest.raises(UsageError, match="comes from elsewhere"):

@@ -102,7 +102,7 @@ async def test_a_page_of_a_listed_host_is_read_by_a_browser_that_is_granted_thos
     ],
     ids=["no scripts", "another host", "another port", "a longer name"],
 )
-async def test_no_other_page_is(tmp_path: Path, page: Page) -> None:
+async def test_a_page_that_needs_no_browser_is_not_rendered(tmp_path: Path, page: Page) -> None:
     sandbox = Played(shown())
     assert await browsing(tmp_path, sandbox, page).read(page.url) == page and not sandbox.jobs
 

@@ -65,7 +65,7 @@ MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_oracle_sees_what_goes_wrong(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oracle_finds_planted_mistakes(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     MISTAKES[mistake](monkeypatch)
     missed: list[str] = []
     for seed in range(20):

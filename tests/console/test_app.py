@@ -283,7 +283,7 @@ async def test_a_theme_is_previewed_put_back_and_kept() -> None:
         assert app._catalog.kept == [app.theme] != ["alita-dark"]
 
 
-async def test_another_session_is_the_apps_result() -> None:
+async def test_choosing_another_session_ends_the_app_with_its_id() -> None:
     app = console(opened())
     async with app.run_test() as pilot:
         await drawn(pilot, 3)
@@ -327,7 +327,7 @@ async def test_suggestions_are_offered_until_they_are_done() -> None:
         assert isinstance(app.focused, Suggestion) and app.focused.suggested == "Roll dice"
 
 
-async def test_bad_files_are_told_and_the_console_starts(tmp_path: Path) -> None:
+async def test_bad_files_are_reported_and_the_console_starts(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[palette]\ndark = 3\n", "utf-8")
     (tmp_path / "keymap.toml").write_text('[keys]\n"app.nothing" = "f3"\n', "utf-8")
     app = console(opened(), user_themes=tmp_path, keymap=tmp_path / "keymap.toml", theme="gone")
@@ -341,7 +341,7 @@ async def test_bad_files_are_told_and_the_console_starts(tmp_path: Path) -> None
         assert app.theme == "alita-dark"
 
 
-async def test_a_stream_that_breaks_is_told() -> None:
+async def test_a_broken_stream_is_reported() -> None:
     class Broken(Source):
         async def __aiter__(self):
             for envelope in self._envelopes:

@@ -17,7 +17,7 @@ KEYS = st.sampled_from(["a", "j"])
 
 @settings(max_examples=2_000)
 @given(st.floats(0, 1e6), st.lists(st.tuples(PAUSES, KEYS), min_size=1, max_size=12))
-def test_nothing_counts_but_after_quiet_and_another_key(
+def test_a_key_counts_only_after_quiet_and_a_different_key(
     opened: float, inputs: list[tuple[float, str]]
 ) -> None:
     timing = InputTiming()

@@ -362,7 +362,7 @@ def asyncio_run(work: Any) -> None:
     raise AssertionError("it waited")
 
 
-def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
+def test_no_sequence_of_input_decides_too_early_or_on_another_build(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The same few builds come again and again: their code is parsed once each.
@@ -395,7 +395,7 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
     assert min(decided.values()) > 30, decided
 
 
-async def test_the_oracle_sees_what_goes_wrong() -> None:
+async def test_the_oracle_finds_planted_mistakes() -> None:
     """A review that is armed from the start does not pass."""
     rng = random.Random(3)
     await asyncio.sleep(0)

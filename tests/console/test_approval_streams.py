@@ -82,7 +82,7 @@ async def anew(app: Host, pilot: Pilot[Any], turn: int) -> ApprovalScreen:
     return app.review
 
 
-async def test_nothing_made_before_it_is_armed_decides() -> None:
+async def test_no_input_made_before_the_review_is_armed_decides() -> None:
     rng = random.Random(20261120)
     app = Host(doubled(queue()))
     app.pace = None

@@ -15,7 +15,7 @@ from tests.console.screens import console, drawn
 from tests.support import goldens, streams
 
 
-def test_a_call_rings_notifies_and_sets_the_title_once() -> None:
+def test_a_notification_rings_and_sets_the_title_once() -> None:
     said: list[str] = []
     attention = Attention(said.append)
     attention.call("p1", "x v1 waits\x1b]0;evil\x07 for; you", away=True)
@@ -32,7 +32,7 @@ def test_a_call_rings_notifies_and_sets_the_title_once() -> None:
     assert said[2:] == ["\x1b[23;2t"]
 
 
-def test_nothing_is_written_where_the_person_looks_nor_later_for_the_same() -> None:
+def test_no_notification_for_what_the_person_has_seen() -> None:
     said: list[str] = []
     attention = Attention(said.append)
     attention.call("p1", "x", away=False)
@@ -41,7 +41,7 @@ def test_nothing_is_written_where_the_person_looks_nor_later_for_the_same() -> N
     assert said == []
 
 
-async def test_the_console_calls_only_from_the_background() -> None:
+async def test_the_console_notifies_only_while_its_terminal_is_in_the_background() -> None:
     waiting = streams.waiting()
     for behind in (False, True):
         app = console(waiting[:-1])
@@ -62,7 +62,7 @@ async def test_the_console_calls_only_from_the_background() -> None:
                 assert written[1:] == ["\x1b[23;2t"]
 
 
-async def test_who_is_away_is_told_that_a_task_ended_and_who_was_there_is_not() -> None:
+async def test_the_end_of_a_task_notifies_only_a_person_who_is_away() -> None:
     whole = goldens.walkthrough()
     end = next(n for n, one in enumerate(whole) if isinstance(one.event, e.TaskFinished))
     for behind in (False, True):

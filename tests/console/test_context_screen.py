@@ -105,7 +105,7 @@ async def test_the_text_of_the_chosen_part_is_shown_harmless() -> None:
         assert "18,431 tokens: 58% of a window of 32,000, which is assumed" in said(app)
 
 
-async def test_what_happens_meanwhile_is_looked_at_again_and_the_choice_stays() -> None:
+async def test_new_events_reload_the_context_screen_and_keep_the_choice() -> None:
     envelopes = goldens.walkthrough()
     looks: list[str] = []
 
@@ -140,7 +140,7 @@ async def test_what_happens_meanwhile_is_looked_at_again_and_the_choice_stays() 
         assert "It is off" in app.screen.query_one(Sheet).text()
 
 
-async def test_a_session_that_cannot_be_read_is_said() -> None:
+async def test_an_unreadable_session_is_reported() -> None:
     async def look(session_id: str) -> NextCall:
         raise StoreError("The session is damaged.")
 

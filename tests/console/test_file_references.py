@@ -37,12 +37,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ask @someone", []), ("@sales.csv @sales.csv", ["sales.csv"]), ("mail a@b.c", []), ("", []), ("@", []),
     ],
 )  # fmt: skip
-def test_what_a_message_names(here: Path, text: str, names: list[str]) -> None:
+def test_the_files_that_a_message_names_are_found(here: Path, text: str, names: list[str]) -> None:
     assert attached(text) == (tuple(str(here / name) for name in names), ())
 
 
 @pytest.mark.parametrize("text", ["@nothing.csv", '@"no such file"', "@./x", "@data", "@/etc/shadow-nothing"])
-def test_what_is_no_file_is_told(here: Path, text: str) -> None:
+def test_a_path_that_is_not_a_file_is_reported(here: Path, text: str) -> None:
     files, missing = attached(text)
     assert files == () and (len(missing) == 1 or text == "@data")
 
@@ -83,7 +83,7 @@ async def test_a_file_is_completed_with_tab_and_sent_with_the_task(here: Path) -
         assert sink.commands == [SubmitTask(text="sum @sales.csv now", attach=(str(here / "sales.csv"),))]
 
 
-async def test_a_file_that_is_none_is_told_and_the_text_stays(here: Path) -> None:
+async def test_a_missing_file_is_reported_and_the_text_stays(here: Path) -> None:
     tape = streams.Tape()
     streams.opened(tape)
     sink = Sink()

@@ -87,7 +87,7 @@ async def test_an_answer_that_is_cut_says_how_much_is_left_and_enter_opens_it() 
         assert trace.virtual_size.height - before in range(int(left[1]) - 1, int(left[1]) + 1)
 
 
-def test_no_screen_says_what_nobody_would_say() -> None:
+def test_the_sources_of_the_screens_hold_none_of_the_retired_phrases() -> None:
     said = {path: path.read_text("utf-8") for path in SOURCES}
     assert [(path.name, words) for words in GONE for path, text in said.items() if words in text] == []
 

@@ -71,7 +71,7 @@ def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
 
 
 @pytest.mark.parametrize("gone", CHECKS)
-def test_one_gate_that_is_missing_is_enough(gone: GateName) -> None:
+def test_one_missing_gate_makes_a_build_not_green(gone: GateName) -> None:
     build, attempt = seen(*(one for one in every() if one.gate != gone))
     assert attempt.unchecked == (gone,)
     (told,) = risks(build, attempt)

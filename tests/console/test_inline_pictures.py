@@ -139,19 +139,19 @@ def test_labels_of_a_chart_are_written_where_they_have_room() -> None:
 @settings(max_examples=400)
 @example(9, [Label(0, 0, "start", "世界\u200d👩\u0301")])
 @example(1, [Label(0, 0, "start", "\u0301\u200d世")])
-def test_no_label_moves_what_stands_beside_it(columns: int, labels: list[Label]) -> None:
+def test_a_wide_character_in_a_label_moves_nothing_beside_it(columns: int, labels: list[Label]) -> None:
     for line in half_blocks(drawing(columns, 6, *labels), (0, 0, 0)):
         assert sum(cell_len(segment.text) for segment in line) == columns
         assert not {"\x1b", "\u202e", "\n"} & set(line.text)
 
 
-def test_a_label_is_text_and_nothing_else() -> None:
+def test_a_chart_label_is_plain_text() -> None:
     (line,) = half_blocks(drawing(60, 2, Label(0, 0, "start", "[b]\x1b[31m\u202ered")), (0, 0, 0))
     assert "\x1b" not in line.text and "\u202e" not in line.text and "[b]" in line.text and "red" in line.text
 
 
 @pytest.mark.parametrize("size", [0, 20, 60])
-async def test_what_is_no_picture_is_told_in_one_line_and_leaves_no_room(tmp_path: Path, size: int) -> None:
+async def test_a_file_that_is_not_a_picture_is_named_in_one_line(tmp_path: Path, size: int) -> None:
     FILES["flag.png"] = path = tmp_path / "flag.png"
     path.write_bytes(flag()[:size])
     events = made(("flag.png", "image/png"))
@@ -172,7 +172,7 @@ async def test_what_is_no_picture_is_told_in_one_line_and_leaves_no_room(tmp_pat
         assert not app._notifications
 
 
-def test_only_pictures_stand_there_and_only_a_few() -> None:
+def test_only_pictures_are_shown_inline_and_only_a_few() -> None:
     rows = [
         row
         for row in fold_all(

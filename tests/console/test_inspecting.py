@@ -128,7 +128,7 @@ async def select(pilot: Pilot[object], trace: Trace, kind: str) -> None:
     await pilot.pause()
 
 
-async def test_it_follows_the_selection_is_pinned_and_gives_library_and_sandbox_back() -> None:
+async def test_the_inspector_follows_the_selection_can_be_pinned_and_closes_again() -> None:
     envelopes = goldens.walkthrough()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:

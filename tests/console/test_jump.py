@@ -13,7 +13,7 @@ from tests.console.screens import at_main, console, covered, drawn
 from tests.support import goldens
 
 
-def test_no_label_begins_another() -> None:
+def test_no_jump_label_is_the_prefix_of_another() -> None:
     for count in (1, 26, 27, 300):
         found = labels(count)
         assert len(set(found)) == count
@@ -22,7 +22,7 @@ def test_no_label_begins_another() -> None:
         ]
 
 
-async def test_each_letter_goes_to_what_it_stands_on() -> None:
+async def test_each_jump_label_goes_to_the_card_or_pane_that_it_marks() -> None:
     envelopes = goldens.walkthrough()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -63,7 +63,7 @@ async def test_another_key_leaves_and_does_nothing() -> None:
         assert app.main.query_one(Composer).text == ""
 
 
-async def test_with_a_selection_the_key_cuts_and_a_verdict_is_no_place() -> None:
+async def test_with_selected_text_the_jump_key_cuts_and_no_label_marks_a_verdict() -> None:
     envelopes = goldens.waiting()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:

@@ -77,7 +77,7 @@ def test_a_good_file_is_taken(tmp_path: Path) -> None:
     assert problems == []
 
 
-def test_two_actions_may_change_places(tmp_path: Path) -> None:
+def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
     keys, problems = keymap(tmp_path, '[keys]\n"pane.find_next" = "y"\n"pane.yank" = "n"\n')
     assert problems == []
     assert keys == {"pane.find_next": "y", "pane.yank": "n"}

@@ -68,7 +68,7 @@ def titles(view: SessionView) -> list[str]:
     return [str(row.title) for row in view.trace]
 
 
-def test_rows_are_marked_only_while_more_than_one_task_ran() -> None:
+def test_rows_have_a_task_letter_only_while_several_tasks_ran() -> None:
     view = fold_all(told(*SIDE_BY_SIDE, *OVER))
     marks = {str(row.title): lane_of(row) for row in view.trace}
     assert [title for title, mark in marks.items() if not mark and "alone" in title], "alone, none is marked"
@@ -142,7 +142,7 @@ def rows(pilot: Pilot[Any]) -> str:
     return "\n".join(text_of(trace._line(number)[1].line) for number in range(trace.virtual_size.height))
 
 
-def test_what_joins_the_queue_is_in_no_tasks_lane() -> None:
+def test_a_queued_task_has_no_lane() -> None:
     waits = ("", 0, "", e.TaskQueued(queue_id="q", text="the yellow task"))
     view = fold_all(told(*SIDE_BY_SIDE, waits))
     assert any("yellow" in title for title in titles(view))
@@ -175,7 +175,7 @@ async def test_a_key_shows_one_task_after_another_and_then_all() -> None:
         assert "blue beside" in rows(pilot) and "red beside" in rows(pilot)
 
 
-async def test_the_drawer_lists_both_and_shows_the_chosen_ones_rows() -> None:
+async def test_the_drawer_lists_both_tasks_and_shows_the_rows_of_the_chosen_one() -> None:
     events = told(*SIDE_BY_SIDE)
     async with console(events, sink=Sink()).run_test(size=(80, 24)) as pilot:
         assert summary(fold_all(events)) == "2 running"

@@ -52,7 +52,7 @@ def styled(text: str) -> dict[str, str]:
     return {text.strip(): style for text, style in reversed(pieces)}
 
 
-def test_each_part_of_an_answer_has_its_shape() -> None:
+def test_headings_lists_tables_and_code_of_an_answer_are_laid_out() -> None:
     said = shown(ANSWER)
     assert said.startswith("Sales by region\n\nThe total is 1,207.50, from sales.csv; see the method")
     assert "(https://example.org/method)" in said.replace("\n", "")
@@ -89,7 +89,7 @@ def test_each_part_of_an_answer_has_its_shape() -> None:
         ("<http://x.example/%E2%80%AEa>", "http://x.example/a (http://x.example/%E2%80%AEa)"),
     ],
 )
-def test_what_is_written_is_what_is_shown(text: str, said: str) -> None:
+def test_laying_out_markdown_keeps_all_text(text: str, said: str) -> None:
     assert shown(text) == said
 
 
@@ -115,7 +115,7 @@ def test_no_line_is_wider_than_it_may_be(pieces: list[str], width: int) -> None:
 
 @given(st.lists(st.text("abc defg", min_size=1, max_size=30), min_size=1, max_size=8), st.integers(12, 60))
 @settings(max_examples=60)
-def test_no_word_is_lost(paragraphs: list[str], width: int) -> None:
+def test_wrapping_loses_no_word(paragraphs: list[str], width: int) -> None:
     text = "\n\n".join(f"- **{one.strip() or 'x'}**" for one in paragraphs)
     said = "".join("".join(text_of(line) for line in markdown_lines(text, width)).split())
     assert said.replace("•", "") == "".join(text.replace("*", "").replace("- ", "").split())
@@ -128,7 +128,7 @@ def test_no_word_is_lost(paragraphs: list[str], width: int) -> None:
      "|a" * (MOST // 4) + "\n" + "|-" * (MOST // 4)],
     ids=lambda bad: bad[:6],
 )  # fmt: skip
-def test_a_tangled_text_is_laid_out_soon(bad: str) -> None:
+def test_deeply_nested_markdown_is_laid_out_quickly(bad: str) -> None:
     started = time.process_time()
     assert markdown_lines(bad, 78)
     assert time.process_time() - started < 5

@@ -33,7 +33,7 @@ async def write(pilot, palette: PaletteScreen, text: str) -> None:
     await until(pilot, lambda: palette._listed == matching(palette.entries, text))
 
 
-async def test_it_has_every_command_with_its_key_and_its_state() -> None:
+async def test_the_palette_lists_every_command_with_its_key_and_its_state() -> None:
     sink = Sink()
     app = console(goldens.waiting(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -66,7 +66,7 @@ async def test_what_cannot_run_says_why_and_stays() -> None:
         assert palette.query_one(Picker).picks[0].off
 
 
-async def test_it_runs_actions_of_parts_that_have_not_the_focus_themes_and_tools() -> None:
+async def test_the_palette_runs_actions_of_parts_without_focus_and_opens_themes_and_tools() -> None:
     app = console(streams.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, streams.walkthrough()[-1].seq)
@@ -81,7 +81,7 @@ async def test_it_runs_actions_of_parts_that_have_not_the_focus_themes_and_tools
             await until(pilot, there)
 
 
-async def test_no_verdict_comes_from_it() -> None:
+async def test_the_palette_offers_no_verdict() -> None:
     sink = Sink()
     app = console(goldens.waiting(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -109,7 +109,7 @@ async def test_in_a_replay_nothing_that_changes_something_can_run() -> None:
         await until(pilot, lambda: at_main(app))
 
 
-def test_words_find_in_any_order_names_before_what_is_told() -> None:
+def test_the_palette_finds_words_in_any_order_and_ranks_names_before_descriptions() -> None:
     entries = [Entry("view: memory", "What is remembered"), Entry("session: new", "Begin another"),
                Entry("tool: x", "memory of a view")]  # fmt: skip
     assert [entry.name for entry in matching(entries, "memory view")][:2] == ["view: memory", "tool: x"]

@@ -74,7 +74,7 @@ async def test_no_key_reaches_the_engine_or_the_library(
             assert (sink.commands, watched.moves) == ([], []), key
 
 
-async def test_what_a_screen_over_the_past_sends_is_let_fall_and_the_present_still_sends() -> None:
+async def test_a_screen_over_the_past_changes_nothing_and_the_present_still_can() -> None:
     whole, sink, watched = goldens.walkthrough(), Sink(), Watched()
     app, _, _ = running(whole, sink)
     app._catalog = watched

@@ -69,20 +69,20 @@ def test_one_model_that_answers_is_just_its_name() -> None:
     assert view.model and texts(view) == [str(view.model), "100 tok/s"]
 
 
-def test_a_reply_that_came_in_one_piece_tells_no_speed() -> None:
+def test_a_reply_that_arrived_in_one_piece_gives_no_speed() -> None:
     at_once = msgspec.structs.replace(replied("p:first", 5_000), first_ms=1000.0, duration_ms=1090.0)
     assert not any("tok/s" in text for text in texts(view_of(at_once)))
     assert "100 tok/s" in texts(view_of(replied("p:first"), at_once)), "what was measured stays"
 
 
-def test_the_serving_one_stands_first_and_its_speed_is_shown() -> None:
+def test_the_model_that_answered_last_stands_first_with_its_speed() -> None:
     view = view_of(
         replied("p:first", 300), replied("q:second", 900), replied("r:third", 30, role="summariser")
     )
     assert texts(view) == ["● second", "● first", "● third", "300 tok/s"]
 
 
-def test_what_matters_stays_where_there_is_little_room() -> None:
+def test_a_narrow_provider_strip_keeps_what_matters() -> None:
     view = view_of(
         replied("p:first"),
         e.ProviderChanged(model="q:dead", state="open", reason="q:dead: gone.", retry_in=9),

@@ -47,7 +47,7 @@ async def test_a_key_says_that_an_answer_is_good_and_another_asks_what_is_wrong(
     ]
 
 
-async def test_who_leaves_the_question_is_back_at_the_row_and_the_search_stays() -> None:
+async def test_leaving_the_rating_question_returns_to_the_row_and_keeps_the_search() -> None:
     envelopes = streams.walkthrough()[:-1]
     app = console(envelopes, sink=Sink())
     async with app.run_test(size=(120, 36)) as pilot:
@@ -65,7 +65,7 @@ async def test_who_leaves_the_question_is_back_at_the_row_and_the_search_stays()
         assert hits[0] != hits[1], "the next hit is still found"
 
 
-async def test_the_past_is_not_rated() -> None:
+async def test_an_event_of_the_past_cannot_be_rated() -> None:
     app, _, _ = replaying([one for one in streams.walkthrough() if one.durable])
     async with app.run_test(size=(120, 36)) as pilot:
         await pilot.pause()
@@ -74,7 +74,7 @@ async def test_the_past_is_not_rated() -> None:
         assert not app.screen.query_one("#wrong", Input).display
 
 
-async def test_one_key_says_what_it_should_be_and_one_takes_it_back() -> None:
+async def test_one_key_gives_the_right_answer_and_one_takes_a_rating_back() -> None:
     envelopes = streams.walkthrough()[:-1]
     sink = Sink()
     app = console(envelopes, sink=sink)

@@ -30,7 +30,7 @@ def keys(*parts: bytes) -> list[str]:
     return [one.key for one in read(*parts) if isinstance(one, events.Key)]
 
 
-def test_every_sequence_that_textual_knows_is_the_same_keys_here() -> None:
+def test_our_parser_reads_every_sequence_that_textual_knows_as_the_same_keys() -> None:
     for sequence, known in ANSI_SEQUENCES_KEYS.items():
         if known is IGNORE_SEQUENCE or sequence in ("\x1b", "\x9b", "\x1b[200~", "\x1b[201~", *_OLD_SHIFTED):
             continue
@@ -72,7 +72,7 @@ def test_every_sequence_that_textual_knows_is_the_same_keys_here() -> None:
         (b"\x1b[", ["left_square_bracket"]),
     ],
 )
-def test_what_is_sent_is_these_keys_wherever_it_is_split(sent: bytes, wanted: list[str]) -> None:
+def test_split_input_is_read_as_the_same_keys(sent: bytes, wanted: list[str]) -> None:
     for cut in range(min(len(sent), 40)):
         assert [one for one in keys(*filter(None, (sent[:cut], sent[cut:])))] == wanted, cut
 
@@ -90,7 +90,7 @@ def test_repetitions_and_pieces_are_input_that_never_counts() -> None:
 
 
 @pytest.mark.parametrize("begun", [b"\x1b", b"\x1b[", b"\x1b[?", b"\xc3", b"\x1b[200~", b"\x1b]0;"])
-def test_what_has_only_begun_after_a_key_is_input_after_it(begun: bytes) -> None:
+def test_an_unfinished_sequence_after_a_key_counts_as_later_input(begun: bytes) -> None:
     timing = InputTiming(lambda _: True, clock=lambda: 1.0)
     (key,) = InputParser(timing).read(b"a" + begun, 10.0)
     assert isinstance(key, events.Key)
@@ -152,7 +152,7 @@ def test_a_parser_that_fails_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
         (b"\n", "ctrl+j"),
     ],
 )  # fmt: skip
-def test_keys_of_ours_arrive_as_terminals_send_them(sent: bytes, key: str) -> None:
+def test_keys_that_alita_reads_are_read_as_terminals_send_them(sent: bytes, key: str) -> None:
     (message,) = InputParser(InputTiming()).read(sent, 10.0)
     assert isinstance(message, events.Key)
     assert message.key == key and not message.is_printable

@@ -77,7 +77,7 @@ def host(envelopes: list[object] | None = None) -> tuple[Host, Playback]:
     return Host(playback), playback
 
 
-async def test_every_jump_hands_over_the_view_that_fits() -> None:
+async def test_every_jump_shows_the_view_of_the_event_that_it_jumped_to() -> None:
     app, playback = host()
     async with app.run_test(size=(120, 10)) as pilot:
         for key in ("right", "right", "left", "5", "9", "shift+left", "shift+right", "right_square_bracket"):
@@ -131,7 +131,7 @@ async def test_play_and_pause() -> None:
         assert len(app.views) == jumps + 1, "playing from the end begins anew"
 
 
-async def test_that_nothing_runs_is_always_said() -> None:
+async def test_the_replay_always_says_that_nothing_runs() -> None:
     app, playback = host(IDLE)  # type: ignore[arg-type]
     async with app.run_test(size=(200, 10)) as pilot:
         for width in (40, 60, 80, 120, 200):
@@ -164,7 +164,7 @@ async def test_search_goes_on_with_n() -> None:
         assert playback.position == first
 
 
-async def test_it_stops_where_it_was_told_to() -> None:
+async def test_the_replay_stops_at_the_chosen_kinds_of_event() -> None:
     app, playback = host()
     async with app.run_test(size=(160, 10)) as pilot:
         await pilot.press("b", *"nonsense", "enter")
@@ -210,7 +210,7 @@ async def test_bookmarks_are_asked_for_shown_and_visited() -> None:
         assert "no bookmark here" in app.line("#keys")
 
 
-async def test_what_goes_beyond_the_player_is_asked_of_the_app() -> None:
+async def test_forking_exporting_and_leaving_are_requests_to_the_app() -> None:
     app, playback = host()
     async with app.run_test(size=(120, 10)) as pilot:
         await pilot.press("5", "f", "question_mark", "q")

@@ -97,7 +97,7 @@ def test_nested_results_are_read_as_rows() -> None:
         ([{str(n): n for n in range(9)}], [f"{'1  ' if not n else '   '}{n}  {n}" for n in range(9)]),
     ],
 )
-def test_no_brackets_where_words_do(value: object, lines: list[str]) -> None:
+def test_results_are_shown_without_brackets(value: object, lines: list[str]) -> None:
     assert told(value) == lines
 
 

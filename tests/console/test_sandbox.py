@@ -225,7 +225,7 @@ def test_the_question_before_a_rebuild(snap_compare) -> None:
 # --- behaviour ----------------------------------------------------------------------------
 
 
-async def test_it_says_what_runs_what_ran_and_what_is_there() -> None:
+async def test_the_sandbox_screen_shows_current_runs_past_runs_and_environments() -> None:
     app = console(busy())
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, busy())
@@ -242,7 +242,7 @@ async def test_it_says_what_runs_what_ran_and_what_is_there() -> None:
         assert app.screen is app.main
 
 
-async def test_what_is_there_is_looked_at_again_when_a_run_ends() -> None:
+async def test_the_sandbox_screen_reloads_when_a_run_ends() -> None:
     house, more = House(), asyncio.Event()
     ended = streams.Tape(SESSION)
     ended._seq = busy()[-1].seq or 0
@@ -396,7 +396,7 @@ async def test_engines_on_other_machines_are_named_and_one_that_is_lost_is_told(
         assert "ssh://builder@two does not answer: what is there is not shown." in text(app)
 
 
-def test_a_small_environment_is_not_nothing() -> None:
+def test_the_size_of_a_small_environment_is_not_shown_as_zero() -> None:
     seen = msgspec.structs.replace(SEEN, environments=(EnvironmentRow("e", ("one 1.0",), 12_300, AT),))
     assert "12 kB" in "".join(text for row in environment_rows(seen, 80) for text, _ink in row.body)
 
@@ -416,7 +416,7 @@ def test_an_environments_size_is_a_thin_bar_and_what_waits_for_it_is_one_row() -
     assert [row.text for row in rows] == ["○○○◌ 0 hot, 3 warm, 1 being made", "● 1 hot, 0 warm"]
 
 
-async def test_a_recording_is_looked_at_without_any_hand_in_it() -> None:
+async def test_the_sandbox_screen_of_a_recording_changes_nothing() -> None:
     options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
     app = AlitaApp(Source(busy()), None, catalog=Catalog(), options=options)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -430,7 +430,7 @@ async def test_a_recording_is_looked_at_without_any_hand_in_it() -> None:
 
 
 @pytest.mark.parametrize("width", [20, 40, 90, 250])
-async def test_no_text_and_no_width_breaks_it(width: int) -> None:
+async def test_no_text_and_no_width_breaks_the_sandbox_screen(width: int) -> None:
     nasty = "[red]x[/]" + "名" * 90 + "\x1b[2J\u202e"
     seen = msgspec.structs.replace(
         SEEN,

@@ -240,7 +240,7 @@ async def test_no_text_breaks_a_pane(width: int) -> None:
     assert app.return_code in (None, 0)
 
 
-async def test_models_that_are_off_are_asked_again_from_the_sheet_of_money() -> None:
+async def test_a_model_that_was_turned_off_is_enabled_on_the_spend_screen() -> None:
     envelopes, sink = spending(), Sink()
     app = console(envelopes, sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:

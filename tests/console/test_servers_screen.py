@@ -59,7 +59,7 @@ async def settled(pilot, words: str) -> None:
             await pilot.pause(0.01)
 
 
-async def test_each_server_stands_there_with_its_state_its_tools_and_its_log() -> None:
+async def test_the_server_screen_shows_state_tools_and_log_of_each_server() -> None:
     app = console(using())
     async with app.run_test(size=(120, 36)) as pilot:
         listed = await opened(pilot)
@@ -225,7 +225,7 @@ async def test_a_tool_that_changed_meanwhile_is_not_approved_and_that_is_said() 
         assert isinstance(app.screen, ServersScreen) and sink.commands == []
 
 
-async def test_a_recording_only_looks_and_an_error_is_said() -> None:
+async def test_in_a_recording_the_server_screen_changes_nothing_and_errors_are_shown() -> None:
     app = console(using(), sink=None)
     app._engine = None
     async with app.run_test(size=(120, 36)) as pilot:

@@ -81,7 +81,7 @@ async def test_a_local_server_that_runs_is_proposed_with_its_model() -> None:
         assert (str(state.content), state.has_class("-bad")) == ("Sandbox: podman is missing.", True)
 
 
-async def test_what_was_found_does_not_overrule_the_person_or_a_key() -> None:
+async def test_a_detected_server_does_not_override_a_choice_or_a_key() -> None:
     for wizard in (
         {"keys_found": {"acme": "environment"}},
         {"current": SetupChoice("custom", "mine", "http://10.0.0.5/v1")},
@@ -136,7 +136,7 @@ async def test_the_key_is_never_on_screen() -> None:
         assert app.screen.query_one("#key", Input).value == "topsecret"
 
 
-async def test_what_is_missing_is_said_and_brought_into_focus() -> None:
+async def test_a_missing_field_is_named_and_focused() -> None:
     app = Host()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -154,7 +154,7 @@ async def test_what_is_missing_is_said_and_brought_into_focus() -> None:
         assert app.checked == app.saved == []
 
 
-async def test_a_key_that_is_there_need_not_be_typed() -> None:
+async def test_a_key_that_is_stored_already_need_not_be_typed() -> None:
     app = Host(keys_found={"acme": "keyring"})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -183,7 +183,7 @@ async def test_choosing_another_provider_fills_its_fields() -> None:
         assert app.checked == [SetupChoice("local", "qwen", "http://127.0.0.1:9999/v1", "")]
 
 
-async def test_a_failed_call_says_what_and_what_to_do() -> None:
+async def test_a_failed_model_call_says_why_and_what_to_do() -> None:
     app = Host(keys_found={"acme": "environment"})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -227,7 +227,7 @@ async def test_the_demo_needs_nothing_and_mouse_works_too() -> None:
             assert app.done == [SetupResult("demo")]
 
 
-async def test_it_can_be_opened_again_where_the_settings_are() -> None:
+async def test_the_wizard_can_be_opened_again_from_the_settings() -> None:
     app = Host(current=SetupChoice("local", "qwen3:8b", "http://10.0.0.5:11434/v1"))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -267,7 +267,7 @@ class Furnished(Catalog):
         ("escape", []),
     ],
 )
-async def test_it_opens_over_a_session_and_its_keys_are_its_own(key: str, kept: list[object]) -> None:
+async def test_the_wizard_opens_over_a_session_and_takes_all_keys(key: str, kept: list[object]) -> None:
     catalog = Furnished()
     options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
     app = AlitaApp(Source(goldens.walkthrough()), Sink(), catalog=catalog, options=options)
@@ -286,5 +286,5 @@ async def test_it_opens_over_a_session_and_its_keys_are_its_own(key: str, kept: 
         assert told == (["Takes effect in the next session."] if kept else [])
 
 
-async def test_the_palette_has_it() -> None:
+async def test_the_setup_wizard_is_in_the_palette() -> None:
     assert any(one.id == "app.setup" and one.palette for one in ACTIONS)

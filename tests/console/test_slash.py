@@ -35,7 +35,7 @@ def test_every_command_of_the_palette_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("text", ["/tmp/x.csv sum it", "/plan", "/servers now", "a /servers", "/tmp/"])
-def test_a_path_a_plan_and_a_sentence_are_no_commands(text: str) -> None:
+def test_a_path_a_plan_and_a_sentence_are_not_read_as_commands(text: str) -> None:
     assert not slash.is_command(text)
 
 
@@ -51,7 +51,7 @@ async def test_a_command_that_is_typed_fast_runs_and_nothing_is_sent() -> None:
         assert isinstance(app.screen, ServersScreen) and len(sink.commands) == before
 
 
-async def test_a_slip_stays_in_the_composer_and_is_told_what_was_near() -> None:
+async def test_a_mistyped_command_stays_in_the_composer_with_a_suggestion() -> None:
     envelopes, sink = beginning(), Sink()
     app = console(envelopes, sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:

@@ -40,7 +40,7 @@ class Tape:
             raise self._error
 
 
-async def test_a_burst_is_told_a_few_times_and_whole() -> None:
+async def test_a_burst_of_events_is_drawn_a_few_times_and_completely() -> None:
     envelopes = streams.walkthrough()
     told: list[SessionView] = []
     stage = Stage(Tape(envelopes), told.append)
@@ -68,7 +68,7 @@ async def test_other_work_gets_its_turn_while_a_long_past_is_read() -> None:
     assert stage.view == fold_all(envelopes)
 
 
-async def test_no_two_tellings_are_closer_than_the_rate() -> None:
+async def test_two_redraws_are_never_closer_than_the_rate() -> None:
     envelopes = streams.walkthrough()
     loop = asyncio.get_running_loop()
     tap, times, told = Tap(), [], asyncio.Event()
@@ -91,7 +91,7 @@ async def test_no_two_tellings_are_closer_than_the_rate() -> None:
     assert stage.view == fold_all(envelopes)
 
 
-async def test_nothing_is_told_when_nothing_changed() -> None:
+async def test_nothing_is_redrawn_when_nothing_changed() -> None:
     envelopes = streams.waiting()
     told: list[SessionView] = []
     stage = Stage(Tape(envelopes), told.append)
@@ -111,7 +111,7 @@ async def test_live_and_replayed_views_are_equal() -> None:
     assert live.view == replayed.view
 
 
-async def test_a_jump_goes_on_from_the_other_view() -> None:
+async def test_after_a_jump_new_events_are_added_to_the_view_jumped_to() -> None:
     envelopes = [one for one in streams.walkthrough() if one.durable]
     tap, told = Tap(), asyncio.Event()
     stage = Stage(tap, lambda _view: told.set())
@@ -129,7 +129,7 @@ async def test_a_jump_goes_on_from_the_other_view() -> None:
     assert stage.view == fold_all(envelopes[:11])
 
 
-async def test_a_source_that_breaks_is_told_up_to_there_and_raises() -> None:
+async def test_a_source_that_fails_is_drawn_up_to_the_failure_and_raises() -> None:
     envelopes = streams.waiting()
     told: list[SessionView] = []
     stage = Stage(Tape(envelopes, StoreError("The disk is full.")), told.append)

@@ -90,7 +90,7 @@ async def test_a_row_opens_to_its_events_and_one_of_them_in_a_replay() -> None:
         await until(pilot, lambda: not isinstance(pilot.app.screen, StatisticsScreen))
 
 
-async def test_an_advice_is_acted_on_by_one_key_and_a_table_is_exported() -> None:
+async def test_one_key_acts_on_an_advice_and_one_exports_a_table() -> None:
     EXPORTED.clear()
     async with console(goldens.walkthrough()).run_test(size=(120, 36)) as pilot:
         screen = await opened(pilot)

@@ -31,7 +31,7 @@ async def looked(app: AlitaApp, *running: RunningSession) -> None:
     await app.look_elsewhere().wait()
 
 
-def test_there_are_tabs_only_where_there_is_something_to_choose() -> None:
+def test_tabs_are_shown_only_if_there_are_several() -> None:
     one, two = fold_all(told(*SIDE_BY_SIDE[:2])), fold_all(told(*SIDE_BY_SIDE))
     assert tabs_of(one, "", ()) == () and tabs_of(one, "", (HERE,)) == (), (
         "the background works on this very session"
@@ -42,7 +42,7 @@ def test_there_are_tabs_only_where_there_is_something_to_choose() -> None:
     assert names == ["the red task", "collect the rates", "build a parser"]
 
 
-def test_the_next_tab_comes_round_and_a_mark_says_what_waits() -> None:
+def test_the_tab_key_wraps_around_and_a_mark_shows_a_waiting_tab() -> None:
     two = fold_all(told(*SIDE_BY_SIDE))
     seen, alone = [], ""
     for _ in range(3):
@@ -75,7 +75,7 @@ async def test_a_key_goes_from_task_to_task_and_to_the_session_of_the_background
 
 
 @pytest.mark.parametrize("width", [80, 120])
-async def test_a_click_opens_what_it_is_on(width: int) -> None:
+async def test_a_click_on_a_tab_opens_it(width: int) -> None:
     events = told(*SIDE_BY_SIDE)
     app = console(events, sink=Sink())
     async with app.run_test(size=(width, 24)) as pilot:

@@ -113,7 +113,7 @@ async def test_nothing_is_called_new_where_all_of_it_is_on_screen() -> None:
         assert trace.max_scroll_y == 0 and app.unseen[-1] == 0
 
 
-async def test_what_comes_is_followed_until_someone_scrolls_up() -> None:
+async def test_new_rows_are_followed_until_the_person_scrolls_up() -> None:
     app = Bare()
     async with app.run_test(size=(60, 12)) as pilot:
         trace = app.query_one(Trace)
@@ -153,7 +153,7 @@ async def test_the_cursor_and_a_resize_leave_the_reader_in_place() -> None:
         assert shown in [line.removesuffix("09:30").rstrip() for line in lines(trace)]
 
 
-async def test_growing_text_never_moves_a_reader() -> None:
+async def test_text_that_grows_never_moves_what_the_person_reads() -> None:
     app = Bare()
     view = session(10)
     async with app.run_test(size=(60, 12)) as pilot:
@@ -798,7 +798,7 @@ async def test_the_divider_is_moved_by_key_and_by_mouse_and_leaves_room_for_both
         assert trace.size.width >= 35
 
 
-async def test_the_chosen_detail_is_remembered_and_holds_in_a_replay() -> None:
+async def test_the_chosen_level_of_detail_is_remembered_and_used_in_replays() -> None:
     envelopes = streams.walkthrough()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:

@@ -330,7 +330,7 @@ async def test_a_fork_of_a_busy_session_waits_until_it_is_done() -> None:
         assert app.return_value is None and app.is_running
 
 
-async def test_bookmarks_and_exports_go_to_who_keeps_the_sessions() -> None:
+async def test_bookmarks_and_exports_are_stored_by_the_session_catalog() -> None:
     whole = goldens.walkthrough()
     app, playback, catalog = replaying(whole)
     catalog.marks = {whole[0].session_id: {7: "before"}}

@@ -143,7 +143,7 @@ async def test_a_paste_of_many_lines_stays_whole_and_sends_nothing() -> None:
         assert app.posted == [(pasted, False)]
 
 
-async def test_what_is_queued_stays_until_it_is_taken() -> None:
+async def test_a_queued_message_is_shown_until_the_agent_takes_it() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Task"))
@@ -193,7 +193,7 @@ async def test_the_library_filters_opens_and_shows_the_tool_in_use() -> None:
         assert library.filter("") == 4
 
 
-async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
+async def test_the_sandbox_pane_shows_the_limits_and_current_and_past_runs() -> None:
     pane = SandboxPane()
     app = Bare(pane)
     async with app.run_test(size=(60, 30)) as pilot:
@@ -273,7 +273,7 @@ async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
         assert "no sandbox" in drawn(status)
 
 
-async def test_nothing_turns_with_reduced_motion() -> None:
+async def test_no_spinner_turns_with_reduced_motion() -> None:
     still, turning = StatusLine(keys={}, motion=False), StatusLine(keys={}, motion=True)
     view = with_(fold_all(streams.waiting()), phase="thinking")
     for status, turns in ((still, False), (turning, True)):
@@ -291,7 +291,7 @@ async def test_a_task_that_is_offered_is_cut_between_words() -> None:
         assert drawn(offers.query_one(Suggestion)).rstrip().endswith("❯ Are these addresses valid …")
 
 
-async def test_a_suggestion_is_chosen_with_the_keys_or_a_click() -> None:
+async def test_a_suggestion_is_chosen_by_key_or_click() -> None:
     offers = Suggestions(("Roll [b]dice[/b]", "Parse dates"), "Tasks to try")
     app = Bare(offers)
     async with app.run_test() as pilot:

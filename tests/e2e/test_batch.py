@@ -206,7 +206,7 @@ def test_a_table_gives_its_tasks_one_file_or_several(shell: Any, provider: str, 
         assert {one["name"] for one in listed} == names
 
 
-def test_what_a_cap_ended_is_not_failed_and_the_printed_command_goes_on_once_there_is_more(
+def test_a_batch_stopped_by_a_cap_continues_with_the_printed_command(
     shell: Any, provider: str, tmp_path: Path
 ) -> None:
     names = [f"task{n}x" for n in range(2)]

@@ -57,7 +57,9 @@ def containers(home: Path, session_id: str) -> list[dict[str, Any]]:
     "kind",
     ["SandboxChecked", "BuildReviewed", "ApprovalRequested", "ToolCalled"],
 )
-def test_it_goes_on_and_no_container_is_left(sandbox_ready: None, tmp_path: Path, kind: str) -> None:
+def test_a_killed_session_continues_and_leaves_no_container(
+    sandbox_ready: None, tmp_path: Path, kind: str
+) -> None:
     killed_at(tmp_path, kind)
     session_id = session_id_in(tmp_path)
     assert session_id is not None

@@ -21,7 +21,7 @@ def kinds(events: list[dict[str, object]]) -> list[object]:
     return [event["kind"] for event in events]
 
 
-def test_the_whole_walk(shell) -> None:
+def test_the_demo_parks_is_approved_resumed_and_replayed_without_a_console(shell) -> None:
     demo = shell("demo", "--json")
     assert demo.returncode == 4, demo.stderr
     stream = [json.loads(line) for line in demo.stdout.splitlines()]

@@ -98,7 +98,9 @@ def speak(shell: Any) -> Any:
 
 @pytest.mark.parametrize("language", sorted(CODES))
 @pytest.mark.parametrize("vendor", sorted(SERVERS))
-def test_the_walk_through(shell: Any, speak: Any, vendor: str, language: str) -> None:
+def test_a_tool_in_each_language_is_built_approved_and_run(
+    shell: Any, speak: Any, vendor: str, language: str
+) -> None:
     with SERVERS[vendor][0](told(language)) as server:
         speak(server, vendor, "python", language)
         assert (done := shell("run", "Which word is most frequent?")).returncode == 4, done.stderr

@@ -120,6 +120,8 @@ def test_a_map_on_a_cluster_is_stopped_by_one_key(machines: Machines) -> None:
         (("worker", "--scheduler", "192.0.2.1:9"), "cannot be listened at"),
     ],
 )  # fmt: skip
-def test_what_would_be_open_is_refused(machines: Machines, words: tuple[str, ...], said: str) -> None:
+def test_a_cluster_that_would_be_open_to_others_is_refused(
+    machines: Machines, words: tuple[str, ...], said: str
+) -> None:
     done = alita(machines.here, *words)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.podman
 
 
 @pytest.mark.walk
-def test_a_tool_that_was_approved_for_its_task_is_gone_with_it(shell) -> None:
+def test_a_tool_approved_for_one_task_is_removed_with_the_task(shell) -> None:
     assert shell("demo", "--json", DICE).returncode == 4
     build = parked(shell)
     done = shell(

@@ -55,7 +55,7 @@ def test_the_walk_through_over_the_wire(shell, keep, provider: str) -> None:
 
 
 @pytest.mark.sampled(1)
-def test_a_tool_without_requirements_likewise(shell, keep, provider: str) -> None:
+def test_a_tool_without_requirements_is_built_and_run_over_the_wire(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT) as server:
         shell.environ |= {

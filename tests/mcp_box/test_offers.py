@@ -67,7 +67,7 @@ async def test_recipes_transcripts_and_audits_are_read_where_they_are_offered(ho
     await serving.close()
 
 
-async def test_nothing_of_it_is_offered_by_default(home: Path) -> None:
+async def test_transcripts_audits_and_recipes_are_not_offered_by_default(home: Path) -> None:
     (home / "config.toml").write_text('[mcp]\nserve = ["*"]\n')
     serving = Serving(AppContext.open(home))
     async with Client(ToolServer(serving, "1", listed=30).server) as one:

@@ -150,7 +150,7 @@ async def test_a_call_ends_in_time_whatever_comes(mode: str, number: int, status
             assert report.result == "{'text': 'x'}"
 
 
-async def test_what_it_asks_for_is_refused_and_told() -> None:
+async def test_requests_of_a_remote_server_are_refused_and_recorded() -> None:
     async with lab("asks") as one:
         report = await one.call(await one.look())
         assert report.status == "ok" and report.result.count('"error"') == 3

@@ -35,7 +35,7 @@ def names(one: ToolDraft, *others: str) -> set[str]:
     return {risk.name for risk in remote_risks(one, addressed, Names(others))}
 
 
-def test_the_digest_covers_all_of_it_and_nothing_but_it() -> None:
+def test_the_digest_of_a_server_tool_covers_its_whole_description() -> None:
     base = build_digest(draft(), Lock())
     assert build_digest(draft(inputSchema={"type": "object"}), Lock()) == base, (
         "the order of keys is nobody's"

@@ -58,7 +58,7 @@ def while_looked_at(remote: Remote, tmp_path: Path) -> Iterator[None]:
         shell.wait(180)
 
 
-def test_a_look_takes_nothing_back_that_was_decided_meanwhile(alita: Alita, tmp_path: Path) -> None:
+def test_listing_a_server_keeps_what_was_decided_meanwhile(alita: Alita, tmp_path: Path) -> None:
     remote = Remote()
     with running(remote) as port:
         assert "far_hi" in alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp")

@@ -64,7 +64,7 @@ def test_a_recipe_is_recalled_for_a_task_in_other_words(path: Path, others: dict
     assert found.why, "it says why"
 
 
-def test_what_nothing_is_near_to_recalls_nothing(path: Path) -> None:
+def test_a_task_unlike_all_memories_recalls_nothing(path: Path) -> None:
     kept = memory(path)
     learn(kept, pay="transfer the money", sky="will it rain on Monday")
     for task in ("shrink a picture", "prove the theorem"):

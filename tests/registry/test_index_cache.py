@@ -82,7 +82,7 @@ def flipped(data: bytes) -> bytes:
     "damage",
     [flipped, lambda data: data[:-9], lambda data: b"", lambda data: b"\0" * 99, lambda data: data + b"x"],
 )
-def test_a_damaged_file_is_as_none(
+def test_a_damaged_file_counts_as_missing(
     tmp_path: Path, indexed: list[str], damage: Callable[[bytes], bytes]
 ) -> None:
     path = tmp_path / "tools.index"

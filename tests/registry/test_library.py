@@ -56,7 +56,7 @@ def test_a_registered_tool_is_there_after_a_restart(data):
     assert again.search("validate email addresses").hits[0].input_schema == DRAFT.input_schema
 
 
-def test_the_files_say_everything_and_run_by_themselves(data):
+def test_the_files_of_a_stored_tool_hold_its_facts_and_run_without_alita(data):
     add(shelf(data))
     place = data / "mcp_box" / DRAFT.name / "v1"
     facts = json.loads((place / f"{DRAFT.name}.mcp.json").read_text())

@@ -47,7 +47,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_the_whole_line_is_there(home: Home) -> None:
+def test_the_lineage_lists_every_version_with_its_parent(home: Home) -> None:
     found = home.kept.of(NAME)
     assert [one.version for one in found.versions] == [1, 2, 3]
     assert [one.parent_version for one in found.versions] == [None, 1, 2]

@@ -173,7 +173,7 @@ def _tags(page: str) -> list[str]:
 
 @settings(max_examples=60)
 @given(st.text(st.sampled_from("<>&\"'`/!-#*[]()\n\\|scriptlean\u2028\u202e\x1b\x00_~"), max_size=80))
-def test_no_text_breaks_out(text: str) -> None:
+def test_no_text_breaks_out_of_the_exported_page(text: str) -> None:
     page = export(saying(text), "html", same)
     assert _tags(page) == _tags(export(saying("plain"), "html", same))
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)

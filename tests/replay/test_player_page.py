@@ -111,7 +111,7 @@ def test_search_goes_from_hit_to_hit(page: Page) -> None:
     assert position(page) == first
 
 
-def test_it_plays_to_the_end(page: Page) -> None:
+def test_the_exported_player_plays_to_the_end(page: Page) -> None:
     page.press("9")
     for _ in range(10):
         page.press("+")

@@ -293,7 +293,7 @@ async def test_what_cannot_be_recorded_ends_the_run(settings: EngineSettings, si
         await sandbox.close()
 
 
-async def test_caps_hold(bench: Bench, site: Site) -> None:
+async def test_the_caps_on_requests_and_bytes_hold(bench: Bench, site: Site) -> None:
     caps = Caps(requests=6, sent_bytes=100_000, received_bytes=2_000_000)
     open_to(bench, site.port, caps=caps)
     code = GET + (

@@ -160,7 +160,7 @@ async def test_without_runsc_nothing_runs_and_nothing_weaker_takes_its_place(
 
 @pytest.mark.podman
 @pytest.mark.usefixtures("gone", "settings")
-def test_the_shell_says_so_too(tmp_path: Path) -> None:
+def test_the_command_line_also_refuses_to_run_without_gvisor(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text("print('ran')\n")
     asked = ["--home", str(tmp_path), "sandbox", "run", str(tmp_path / "one.py"), "--profile", "gvisor"]
     done = CliRunner().invoke(cli, asked)
@@ -362,5 +362,5 @@ def test_an_attack_is_contained_there(aftermath: Aftermath, case: Attack) -> Non
 
 @pytest.mark.walk
 @pytest.mark.podman
-def test_nothing_is_left_there_either(aftermath: Aftermath) -> None:
+def test_under_gvisor_an_attack_leaves_nothing(aftermath: Aftermath) -> None:
     unharmed(aftermath)

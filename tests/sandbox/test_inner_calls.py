@@ -143,7 +143,7 @@ async def test_a_tool_gets_the_result_of_another_that_shares_nothing_with_it(roo
     assert await room.containers() == []
 
 
-async def test_three_deep_each_with_what_it_was_granted_itself(room: Room) -> None:
+async def test_a_nested_call_has_only_its_own_grants(room: Room) -> None:
     reads = CALLS.replace('"/tools/" + name', '"/files/a.txt"').replace("json.load(answer)", "answer.read().decode()").replace(
         ", data=json.dumps(arguments).encode()", "")  # fmt: skip
     leaf = room.put("leaf", reads, workspace="read")

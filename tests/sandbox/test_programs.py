@@ -127,7 +127,7 @@ async def test_neither_side_gets_further_ahead_than_the_window(sandbox: PodmanSa
     ],
     ids=["rlimit", "together", "killed", "forks"],
 )  # fmt: skip
-async def test_limits_end_it(sandbox: PodmanSandbox, code: str, why: str) -> None:
+async def test_a_program_that_exceeds_a_limit_is_ended(sandbox: PodmanSandbox, code: str, why: str) -> None:
     limits = Limits(memory_bytes=96 << 20, processes=24, cpu_seconds=3600)
     program = await sandbox.open_program(python(code, limits=limits), nothing)
     try:

@@ -140,7 +140,7 @@ PROBES = {
 
 
 @pytest.mark.parametrize("name", PROBES)
-async def test_the_wall_holds(sandbox: PodmanSandbox, name: str) -> None:
+async def test_each_attempt_to_leave_the_sandbox_fails(sandbox: PodmanSandbox, name: str) -> None:
     report = await run(sandbox, PROBES[name])
     assert report.status == "error", report
     assert any(word in report.error for word in ("Error", "gaierror", "denied"))

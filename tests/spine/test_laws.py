@@ -116,7 +116,7 @@ def test_an_alias_is_a_verdict_on_a_twin_that_was_found() -> None:
     assert {breach.law for breach in check(aliased(compared="0" * 64))} == {"alias a twin"}
 
 
-def test_an_alias_registers_nothing() -> None:
+def test_registering_a_tool_for_an_aliased_build_breaks_a_law() -> None:
     tape = streams.Tape()
     tape.envelopes.extend(aliased())
     card = ToolCard(

@@ -88,7 +88,7 @@ def test_a_suspended_tool_leaves_the_library_of_the_session() -> None:
         (CALLED, "far_hi v1, at the server far", "normal"),
     ],
 )  # fmt: skip
-def test_each_has_a_row(event: e.SessionEvent, title: str, tone: str) -> None:
+def test_each_server_event_has_a_row(event: e.SessionEvent, title: str, tone: str) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     (row,) = rows_for(Envelope(seq=1, session_id="s", at=at, event=event))
     assert (row.title, row.tone) == (title, tone)

@@ -82,7 +82,7 @@ def test_files_of_tools_that_came_later_are_left_where_they_are(home):
     assert [one["tool"] for one in DocumentTable(home.registry, "tools").all()] == ["dice"]
 
 
-def test_those_it_makes_itself_are_few_and_those_of_a_person_stay(home):
+def test_automatic_backups_are_limited_and_manual_ones_stay(home):
     mine = home.backups.create()
     made = [home.backups.create("clean-up").backup_id for _ in range(14)]
     assert [one.backup_id for one in home.backups.list()] == [*reversed(made[-10:]), mine.backup_id]

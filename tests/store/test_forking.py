@@ -89,7 +89,7 @@ def test_an_event_that_is_not_there_is_refused(at: int) -> None:
         forked(walkthrough(), at, "fork", ids())
 
 
-def test_the_shelf_keeps_it_and_knows_its_parent(tmp_path: Path) -> None:
+def test_a_fork_is_listed_with_its_parent(tmp_path: Path) -> None:
     shelf = SessionStore(tmp_path)
     own = walkthrough()
     source = shelf.path(shelf.add(own[0].session_id, [one for one in own if one.durable]))

@@ -68,7 +68,7 @@ def test_it_grows_over_folds_kills_and_reopenings_and_plain_tinydb_reads_it(path
     assert not journal_of(path).exists()
 
 
-def test_an_empty_one_opens_folds_and_grows(path):
+def test_an_empty_log_opens_checkpoints_and_grows(path):
     opened(path).close()
     assert plain(path) == []
     log = opened(path)

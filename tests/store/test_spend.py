@@ -70,7 +70,7 @@ def test_processes_side_by_side_never_reserve_more_than_the_cap(tmp_path: Path) 
     assert sum(taken) == 20
 
 
-def test_anyone_can_read_it(tmp_path: Path) -> None:
+def test_the_spend_book_is_plain_tinydb(tmp_path: Path) -> None:
     mine = book(tmp_path)
     mine.settle("a", 0.2, 60)
     mine.close()

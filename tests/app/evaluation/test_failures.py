@@ -58,7 +58,7 @@ def refuse(event: e.SessionEvent) -> Command | None:
         ("provider", e.ModelFailed, (DOWN,), (), nobody),
     ],
 )
-async def test_what_the_record_tells(
+async def test_each_kind_of_failure_is_read_from_the_record(
     tmp_path: Path, kind: str, at: type, replies: tuple[ScriptReply, ...], runs: tuple[Any, ...], when: Any
 ) -> None:
     one = lab(tmp_path, *replies)

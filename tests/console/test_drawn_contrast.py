@@ -16,7 +16,7 @@ from alita_tui.console.session.trace import Trace
 from tests.console.approval_host import Host
 from tests.console.navigating import until
 from tests.console.screens import console, drawn
-from tests.console.test_glance import changed, found
+from tests.console.test_review_first_screen import changed, found
 from tests.console.test_themes import BUILT_IN, ratio
 from tests.support import streams
 

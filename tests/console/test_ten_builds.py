@@ -18,7 +18,7 @@ from alita_tui.console.review.panes import BuildPanes
 from tests.console import ten_builds
 from tests.console.approval_host import Host
 from tests.console.navigating import until
-from tests.console.test_glance import PUZZLES, painted
+from tests.console.test_review_first_screen import PUZZLES, painted
 
 SIZE = (120, 36)
 LABELS = ("may touch", "does", "how sure", "unusual", "changes")

@@ -15,7 +15,7 @@ from alita_tui.view.changes import changes, newly_allowed
 from alita_tui.view.policy import Rule, unmet_conditions
 from alita_tui.view.risk import names_to_accept, risks
 from tests.console.approval_host import Host
-from tests.console.test_glance import changed, painted
+from tests.console.test_review_first_screen import changed, painted
 from tests.view.test_policy import PURE, TODAY, made
 
 DIGEST = "3fa9c01b22de" + "0" * 52

@@ -378,7 +378,7 @@ PICTURES = {
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("name", PICTURES)
-def test_travel(snap_compare, name: str, size: tuple[int, int], theme: str) -> None:
+def test_session_screens(snap_compare, name: str, size: tuple[int, int], theme: str) -> None:
     envelopes = goldens.walkthrough()
     app = console(envelopes, theme)
 

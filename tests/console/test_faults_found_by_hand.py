@@ -1,4 +1,4 @@
-"""What was found by driving the console and has no better place: pages through tall cards, cut answers, words."""
+"""Faults that were found by driving the console by hand: paging through tall cards, cut answers, retired words."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ async def test_a_large_result_is_kept_as_a_file_and_shown_by_its_shape(tmp_path:
     assert json.loads(looks[0])["id"] == 7 and '"id":1234,' in looks[1] and len(looks[1]) < 800
 
 
-async def test_looking_at_files(tmp_path: Path, sales: Path) -> None:
+async def test_the_agent_can_look_at_parts_of_files(tmp_path: Path, sales: Path) -> None:
     binary = tmp_path / "given" / "x.bin"
     binary.write_bytes(bytes(range(256)))
     looks: list[dict[str, Any]] = [

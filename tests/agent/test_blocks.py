@@ -106,7 +106,7 @@ async def after_a_task_before(folder: Path, **more: object) -> Lab:
     return one
 
 
-async def test_everything_that_is_on_is_sent(tmp_path: Path) -> None:
+async def test_every_enabled_context_block_is_sent(tmp_path: Path) -> None:
     one = await after_a_task_before(tmp_path)
     await one.do(ASK)
     whole = sent(one.requests[-1])
@@ -238,7 +238,7 @@ async def test_a_folder_that_does_not_answer_holds_a_task_only_so_long(
     assert any("longer than" in notice.text for notice in one.events(e.NoticeRaised))
 
 
-async def test_only_what_is_on_is_read(tmp_path: Path) -> None:
+async def test_only_enabled_context_blocks_are_read(tmp_path: Path) -> None:
     one = lab(tmp_path, blocks=("environment", "documents"))
     assert isinstance(one.provider, Shelf)
     await one.do(ASK)

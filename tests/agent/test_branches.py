@@ -136,7 +136,7 @@ async def test_a_verdict_before_the_agent_waits_is_news_at_once(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("what", ["rejected", "banned"])
-async def test_a_rejection_of_it_reaches_the_agent_and_stays_as_a_lesson(
+async def test_rejecting_a_postponed_build_reaches_the_agent_and_leaves_a_lesson(
     tmp_path: Path, what: Decision
 ) -> None:
     one = lab(tmp_path, BUILD, WAIT, DONE)
@@ -146,7 +146,7 @@ async def test_a_rejection_of_it_reaches_the_agent_and_stays_as_a_lesson(
     assert any("was rejected" in event.item.text for event in one.events(e.MemoryWritten))
 
 
-async def test_stopping_the_run_at_it_ends_the_task(tmp_path: Path) -> None:
+async def test_stopping_at_a_postponed_build_ends_the_task(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, WAIT, DONE)
     last = await one.do(TASK, when=Person(waits, "stopped"))
     assert last.outcome == "interrupted"
@@ -173,7 +173,7 @@ async def test_another_task_runs_while_the_first_waits_and_the_first_is_taken_up
     assert one.view.phase == "idle"
 
 
-async def test_an_answer_without_it_ends_the_task_and_the_tool_may_still_join_the_library(
+async def test_a_task_answered_without_its_postponed_build_may_still_add_the_tool(
     tmp_path: Path,
 ) -> None:
     one = lab(tmp_path, BUILD, DONE)
@@ -206,7 +206,7 @@ async def test_what_is_approved_for_a_parked_task_alone_runs_for_no_other(tmp_pa
     assert one.view.library == one.shelf.cards() == ()
 
 
-async def test_an_interrupt_withdraws_it_and_leaves_that_of_another_task(tmp_path: Path) -> None:
+async def test_an_interrupt_withdraws_the_postponed_build_of_its_own_task_only(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, WAIT)
     asked: list[e.ApprovalRequested] = []
 

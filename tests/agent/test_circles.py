@@ -196,7 +196,7 @@ async def test_a_tool_that_failed_counts_anew_after_the_person_s_advice(tmp_path
 
 
 @pytest.mark.parametrize(("said", "outcome"), [("1", "stuck"), ("go on", "answered")])
-async def test_without_a_screen_it_parks_and_the_answer_counts_when_it_comes(
+async def test_a_stuck_task_without_a_console_parks_until_it_is_answered(
     tmp_path: Path, said: str, outcome: str
 ) -> None:
     lab = Lab(tmp_path, rules=rules(*[say("find_tool", query="same")] * 6, DONE), parks=True)

@@ -333,7 +333,7 @@ async def test_text_without_an_action_is_asked_for_once_and_then_the_report(tmp_
     assert one.events(e.AgentEnded)[0].result == "it is cold"
 
 
-async def test_an_unexpected_fault_in_one_leaves_the_task_running(
+async def test_an_unexpected_fault_in_one_agent_leaves_the_task_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = lab(
@@ -411,7 +411,7 @@ async def test_a_tool_that_runs_for_an_agent_ends_with_it(tmp_path: Path) -> Non
     assert failed.reason == "interrupted" and ends(one)["data-analyst-1"].outcome == "interrupted"
 
 
-async def test_what_is_said_to_one_is_read_there_alone_and_to_all_by_all(
+async def test_steering_reaches_the_named_agent_only_or_all_agents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch, "north", "south")
@@ -502,7 +502,7 @@ async def test_a_share_is_part_of_what_is_left_and_a_second_attempt_gets_what_th
     assert second.tokens == first.tokens - ends(one)[first.agent_id].tokens
 
 
-async def test_nothing_is_handed_out_of_nothing(tmp_path: Path) -> None:
+async def test_an_agent_is_not_started_with_more_budget_than_is_left(tmp_path: Path) -> None:
     one = lab(
         tmp_path, lead(together(hand("researcher", "north", budget_usd=5)), DONE), part("north", report())
     )

@@ -65,7 +65,7 @@ async def test_steps_keep_that_they_stand_alone_when_the_plan_is_ticked(tmp_path
     assert later.apart == (1, 2) and branches(later) == ("south",)
 
 
-async def test_the_person_may_ask_for_it_with_the_task_or_while_it_runs(tmp_path: Path) -> None:
+async def test_the_person_can_ask_for_several_agents_at_the_start_or_later(tmp_path: Path) -> None:
     one = lab(tmp_path / "a", DONE)
     await one.do(SubmitTask(text="/team compare"))
     assert [(c.directs, c.because) for c in one.events(e.DirectorChosen)] == [(True, "person")]

@@ -24,7 +24,7 @@ def test_known_counts_are_not_undercut(text: str, known: int) -> None:
     assert known <= tokens_in(text) <= 3 * known
 
 
-def test_everything_that_is_sent_counts() -> None:
+def test_the_estimate_counts_every_part_of_a_request() -> None:
     bare = ModelRequest(role="orchestrator", system="", messages=(Message(role="user", text="go"),))
     call = ToolRequest(call_id="c", name="find_tool", arguments={"query": "x" * 400})
     more = ModelRequest(

@@ -71,7 +71,7 @@ async def test_a_model_that_insists_is_not_asked_again(tmp_path: Path) -> None:
     assert "odd one" in made.shelf.get("double_it").draft.code
 
 
-async def test_repairs_that_break_it_bring_the_doubted_draft_back(tmp_path: Path) -> None:
+async def test_after_repairs_that_break_it_the_earlier_draft_is_presented(tmp_path: Path) -> None:
     made = lab(tmp_path, "odd", *(f"worse {n}" for n in range(8)), gate=Says("hidden", "odd"))
     made.sandbox.tests = [PASS, PASS, PASS, *(failing(f"quite another {'x' * n}") for n in range(4)), PASS]
     await made.do(TASK, when=approve)

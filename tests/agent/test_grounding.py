@@ -26,7 +26,7 @@ EVIDENCE = [
         "Python 3.12.1 and chart-2024.png are fine.", "", "No figures at all.",
     ],
 )  # fmt: skip
-def test_what_is_there_is_not_marked(answer: str) -> None:
+def test_figures_found_in_the_evidence_are_not_marked(answer: str) -> None:
     assert ungrounded(answer, EVIDENCE) == ()
 
 
@@ -39,7 +39,7 @@ def test_what_is_there_is_not_marked(answer: str) -> None:
         ("That is 1,234,567 in all.", "1,234,567"), ("Twice that: 156996.", "156996"), ("2.5e9 operations.", "2.5e9"),
     ],
 )  # fmt: skip
-def test_what_nobody_gave_is_marked_as_it_is_written(answer: str, marked: str) -> None:
+def test_figures_without_a_source_are_marked_as_written(answer: str, marked: str) -> None:
     assert any(marked in missing or missing in marked for missing in ungrounded(answer, EVIDENCE)), (
         ungrounded(answer, EVIDENCE)
     )

@@ -103,7 +103,7 @@ class Opened:
         self.one.engine.send(command)
 
 
-async def test_it_waits_can_be_steered_and_goes_on_with_what_was_said(tmp_path: Path) -> None:
+async def test_held_work_can_be_steered_before_it_continues(tmp_path: Path) -> None:
     one = await left(tmp_path, e.ActionChosen, FIND, DONE)
     async with Opened(one) as opened:
         held = await opened.until(e.WorkHeld)
@@ -136,7 +136,7 @@ async def test_a_queued_task_waits_as_well(tmp_path: Path) -> None:
         assert isinstance(end, e.TaskFinished) and end.outcome == "answered"
 
 
-async def test_stopping_it_ends_it_without_another_call(tmp_path: Path) -> None:
+async def test_stopping_held_work_ends_it_without_a_model_call(tmp_path: Path) -> None:
     one = await left(tmp_path, e.ActionChosen, FIND, DONE)
     async with Opened(one) as opened:
         await opened.until(e.WorkHeld)
@@ -181,7 +181,7 @@ async def test_a_verdict_given_while_other_work_is_held_counts_once(tmp_path: Pa
     assert not one.events(e.NoticeRaised)
 
 
-async def test_without_a_person_it_goes_on_as_before(tmp_path: Path) -> None:
+async def test_held_work_continues_at_once_without_a_person(tmp_path: Path) -> None:
     one = await left(tmp_path, e.ActionChosen, FIND, DONE)
     end = await one.do()
     assert end.outcome == "answered"

@@ -80,7 +80,7 @@ async def test_a_draft_that_fails_its_tests_is_not_asked_about(tmp_path: Path) -
     assert made.shelf.get("double_it").version == 1
 
 
-async def test_a_check_that_speaks_against_it_is_for_the_person_to_judge(tmp_path: Path) -> None:
+async def test_a_failed_check_of_a_proposal_is_left_to_the_person(tmp_path: Path) -> None:
     class Doubting:
         name: e.GateName = "mutation"
 
@@ -97,7 +97,7 @@ async def test_a_check_that_speaks_against_it_is_for_the_person_to_judge(tmp_pat
 
 
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
-async def test_without_anyone_to_decide_it_parks_and_a_later_verdict_ends_it(
+async def test_a_proposal_without_a_person_parks_until_a_verdict_comes(
     tmp_path: Path, decision: e.Decision
 ) -> None:
     made = lab(tmp_path, parks=True)

@@ -91,7 +91,7 @@ async def test_it_runs_on_its_own_and_is_recorded_inside_of_the_call_that_made_i
     assert outer.draft.capabilities.tools == lab.events(e.ToolCalled)[0].tools
 
 
-async def test_the_trace_shows_it_nested_and_the_model_sees_the_outer_result_alone(tmp_path: Path) -> None:
+async def test_an_inner_call_is_nested_in_the_trace_and_hidden_from_the_model(tmp_path: Path) -> None:
     lab = make(tmp_path)
     inner = put(lab, "inner", schema=TAKES_X)
     put(lab, "outer", pin(inner))

@@ -130,7 +130,7 @@ def test_laws_accounts_and_replay_hold_however_tasks_and_agents_interleave(
     act=st.sampled_from(["nothing", "stop an agent", "stop a task", "speak"]),
     reopens=st.booleans(),
 )
-def test_many_interleavings(
+def test_agents_keep_their_accounts_and_laws_in_any_interleaving(
     tmp_path_factory: pytest.TempPathFactory,
     teams: list[list[str]],
     parallel: int,

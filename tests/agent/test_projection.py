@@ -45,7 +45,7 @@ async def test_a_whole_session_folds_each_event_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("known", [1, 1_500, 2_399, 2_400])
-async def test_of_a_long_session_it_goes_on_from_a_state_that_is_known(known, monkeypatch):
+async def test_a_long_session_is_reduced_on_from_a_known_state(known, monkeypatch):
     history = []
     for number in range(2_400):
         notice = e.NoticeRaised(level="info", text=str(number))

@@ -117,7 +117,9 @@ async def test_leaving_while_nothing_can_be_saved_says_so_and_loses_nothing(
     lab.file.close()
 
 
-async def test_an_interrupt_meanwhile_ends_the_task_once_it_can_be_saved(tmp_path: Path, disk: Disk) -> None:
+async def test_an_interrupt_during_a_failed_save_ends_the_task_once_saving_works(
+    tmp_path: Path, disk: Disk
+) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE), retry=0.001)
     await lab.begin()
     news = lab.bus.subscribe()
@@ -138,7 +140,7 @@ async def test_an_interrupt_meanwhile_ends_the_task_once_it_can_be_saved(tmp_pat
     lab.file.close()
 
 
-async def test_where_nobody_looks_on_it_is_an_error_at_once(tmp_path: Path, disk: Disk) -> None:
+async def test_without_a_console_a_failed_save_is_an_error_at_once(tmp_path: Path, disk: Disk) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
     await lab.begin()
     with pytest.raises(StoreError, match="could not be saved"):

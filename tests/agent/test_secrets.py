@@ -83,7 +83,7 @@ async def test_a_verdict_left_on_the_desk_holds_no_secret(tmp_path: Path) -> Non
     lab.file.close()
 
 
-async def test_what_is_told_while_it_grows_holds_none_either(tmp_path: Path) -> None:
+async def test_streamed_output_holds_no_secret(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=[], secrets=(("SESAME", SECRET),))
     news = lab.bus.subscribe()
     for piece in (f"<{SECRET[:5]}", f"{SECRET[5:]}> and", " so on\n"):  # it comes as it comes

@@ -94,7 +94,7 @@ async def test_a_wrong_name_is_answered_with_the_nearest(tmp_path: Path) -> None
     ]
 
 
-def test_signatures() -> None:
+def test_a_tool_signature_is_written_like_python() -> None:
     takes = {
         "type": "object",
         "properties": {

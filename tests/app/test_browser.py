@@ -120,7 +120,7 @@ async def test_what_no_page_sends_ends_the_console(served: Served, message: str)
         assert socket.closed
 
 
-def test_a_taken_port_is_told(tmp_path: Path, served: Served) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path, served: Served) -> None:
     port = str(urlsplit(served.link).port)
     told = subprocess.run(
         [sys.executable, "-m", "alita_tui", "--home", str(tmp_path), "serve", "--web", "--port", port],

@@ -104,7 +104,7 @@ async def test_a_need_in_other_words_is_found_and_each_text_is_sent_once(
     assert len(server.texts) == 10
 
 
-async def test_in_a_session_it_is_paid_as_a_call_and_the_agent_finds_by_it(
+async def test_in_a_session_an_embedding_is_paid_like_a_call_and_improves_the_search(
     opened: Open, server: EmbeddingServer
 ) -> None:
     app, desk = opened(), Desk()
@@ -132,7 +132,7 @@ async def test_what_the_budget_does_not_allow_is_not_sent_and_told_once(
 
 
 @pytest.mark.parametrize("fault", [Fault(status=500), Fault(body=b"<html>"), Fault(status=401)])
-async def test_where_it_fails_the_search_goes_without(
+async def test_if_the_encoder_fails_the_search_runs_without_it(
     opened: Open, server: EmbeddingServer, fault: Fault
 ) -> None:
     server.plan(fault)
@@ -152,7 +152,9 @@ async def test_a_slow_server_is_not_waited_for(opened: Open, server: EmbeddingSe
         )
 
 
-async def test_doctor_says_how_it_is(opened: Open, tmp_path: Path, server: EmbeddingServer) -> None:
+async def test_doctor_reports_the_state_of_the_encoder(
+    opened: Open, tmp_path: Path, server: EmbeddingServer
+) -> None:
     (ok,) = await check_encoder(opened())
     assert ok.state == "ok" and "4 numbers" in ok.detail
     (none,) = await check_encoder(opened(str(tmp_path / "nothing")))

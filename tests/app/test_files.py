@@ -128,7 +128,7 @@ async def test_a_record_cannot_name_another_file(stored: Stored, digest: str) ->
         await stored.catalog.look_in(stored.session_id, file)
 
 
-async def test_closing_while_it_is_read_is_no_trouble(stored: Stored) -> None:
+async def test_a_file_can_be_closed_while_it_is_read(stored: Stored) -> None:
     file = await stored.look("a.csv", b"a,b\n" + b"1,2\n" * 500_000)
     pages = await file.pages("table")
     asked: list[asyncio.Task[object]] = [asyncio.create_task(pages.extent(further=True)) for _ in range(20)]

@@ -107,7 +107,7 @@ async def test_a_page_that_needs_no_browser_is_not_rendered(tmp_path: Path, page
     assert await browsing(tmp_path, sandbox, page).read(page.url) == page and not sandbox.jobs
 
 
-def test_without_a_listed_host_nothing_changes(tmp_path: Path) -> None:
+def test_without_allowed_hosts_pages_are_read_without_a_browser(tmp_path: Path) -> None:
     web = Fetched(EMPTY)
     assert pages(AppContext.open(tmp_path), web, None, lambda *_: None) is web  # type: ignore[arg-type]
     assert granted(()) == ()

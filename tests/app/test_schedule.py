@@ -21,7 +21,7 @@ def berlin(year: int, month: int, day: int, hour: int, minute: int = 0) -> datet
 
 
 @pytest.mark.parametrize("words", [("1d", ""), ("15m", ""), ("2h", ""), ("1d", "07:00"), ("2w", "23:59")])
-def test_it_is_said_as_it_was_typed(words: tuple[str, str]) -> None:
+def test_a_rhythm_is_shown_as_it_was_typed(words: tuple[str, str]) -> None:
     every, at = words
     assert str(rhythm(every, at)) == f"every {every}" + (f" at {at}" if at else "")
 

@@ -19,7 +19,7 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
-def test_the_log_is_listed(shell: Shell) -> None:
+def test_the_audit_log_is_listed(shell: Shell) -> None:
     shown = shell.run("list").stdout
     assert TOOL in shown and "approved" in shown and streams.DIGEST[:12] in shown
     assert json.loads(shell.run("list", "--json").stdout)[0]["digest"] == streams.DIGEST

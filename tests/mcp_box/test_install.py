@@ -154,7 +154,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".claude.json.alita")] == []
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_settings_file_that_is_a_symbolic_link_stays_one(tmp_path: Path) -> None:
     target = tmp_path / "dotfiles" / "mcp.json"
     target.parent.mkdir()
     target.write_text("{}")

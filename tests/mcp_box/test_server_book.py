@@ -101,7 +101,7 @@ def test_a_look_at_the_server_before_says_nothing_of_the_one_that_replaced_it(tm
         assert kept.get("far") == after
 
 
-def test_two_who_add_a_server_at_once_do_not_replace_one_another(tmp_path: Path) -> None:
+def test_two_processes_adding_the_same_server_do_not_replace_each_other(tmp_path: Path) -> None:
     with book(tmp_path) as kept:
         first = kept.typed(KnownServer(spec=ServerSpec(name="far", place="url", url="https://a.example/mcp")))
         other = kept.typed(KnownServer(spec=ServerSpec(name="far", place="url", url="https://b.example/mcp")))

@@ -67,7 +67,7 @@ def test_a_forgotten_recipe_is_not_learned_again(path: Path) -> None:
     assert kept.write(replace(recipe, item_id="recipe:2", tools=("other",))) == ()
 
 
-def test_nothing_of_it_is_left_on_disk(path: Path) -> None:
+def test_forgetting_leaves_no_text_of_the_item_on_disk(path: Path) -> None:
     table = DocumentTable(path, "items")
     kept = Recollection(table)
     kept.write(TOLD)
@@ -79,7 +79,7 @@ def test_nothing_of_it_is_left_on_disk(path: Path) -> None:
     assert len(grave.digest) == 64 and grave.at
 
 
-def test_undo_brings_it_back_whole_and_only_where_it_was_forgotten(path: Path) -> None:
+def test_undo_restores_a_forgotten_item_in_the_same_process_only(path: Path) -> None:
     kept = memory(path)
     kept.write(TOLD)
     kept.pin("fact:1", True)

@@ -37,7 +37,7 @@ def stops(envelopes: list[Envelope], text: str) -> list[int]:
     return [one.seq or 0 for one in envelopes if stopped_by(points, one)]
 
 
-def test_each_condition_holds_for_what_it_names() -> None:
+def test_each_breakpoint_stops_at_the_events_that_it_names() -> None:
     for kind in ("approval", "error", "build", "answer"):
         assert stops(WALK, kind) == [one.seq for one in WALK if mark(one) == kind] != []
     named = stops(WALK, "tool=validate_email_addresses")
@@ -47,7 +47,7 @@ def test_each_condition_holds_for_what_it_names() -> None:
     assert stops(WALK, "approval, error") == sorted(stops(WALK, "approval") + stops(WALK, "error"))
 
 
-def test_a_sum_is_crossed_once() -> None:
+def test_a_cost_breakpoint_stops_once() -> None:
     paid = spent(0.04, 0.1, 0.11, 0.3, 0.31)
     assert stops(paid, "cost>0.10") == [4]
     assert stops(paid, "cost>$.2") == [5]

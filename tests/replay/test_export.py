@@ -72,7 +72,7 @@ def test_what_is_redacted_is_in_no_format_and_each_says_so(wanted: Format) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_jsonl_comes_back_as_it_was(name: str) -> None:
+def test_an_exported_jsonl_imports_to_the_same_events(name: str) -> None:
     whole = golden(name)
     text = export(whole, "jsonl", same)
     back = from_jsonl(text, "imported")
@@ -185,7 +185,7 @@ def test_no_text_breaks_out_of_the_exported_page(text: str) -> None:
     assert not re.search(r"(?<!\\)<[a-z/!]", outside)
 
 
-def test_the_page_depends_on_nothing() -> None:
+def test_the_exported_page_loads_nothing() -> None:
     page = export(walkthrough(), "html", same)
     shell = re.sub(r'(?s)<script type="application/json".*?</script>', "", page)
     assert not re.search(r"[a-z]+://|url\(|@import|src=|href=", shell)

@@ -132,7 +132,7 @@ async def test_a_long_pause_is_capped_and_told(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("speed", [0.25, 4.0, 64.0])
-async def test_speed_scales_the_wait(desk: Desk, speed: float) -> None:
+async def test_the_playback_speed_scales_the_wait(desk: Desk, speed: float) -> None:
     playback, ticker, _reader = desk
     playback.faster(SPEEDS.index(speed) - SPEEDS.index(playback.speed))
     playback.seek(1)

@@ -165,7 +165,7 @@ def rules(line: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("line", HIDES_WHAT_RUNS)
-def test_what_hides_a_name_could_do_anything(line: str):
+def test_bash_code_that_hides_a_name_is_reported(line: str):
     assert "ast/dynamic" in rules(line) or "ast/imports" in rules(line), rules(line)
 
 
@@ -176,7 +176,7 @@ def test_what_looks_into_its_shell_is_named(line: str):
 
 
 @pytest.mark.parametrize(("line", "rule"), REACHES)
-def test_what_it_reaches_for_is_named(line: str, rule: str):
+def test_bash_code_is_reported_by_what_it_accesses(line: str, rule: str):
     assert rule in rules(line)
 
 

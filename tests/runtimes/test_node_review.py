@@ -126,7 +126,7 @@ def found(line: str, head: str = "") -> dict[str, str]:
 
 
 @pytest.mark.parametrize("line", HIDES_WHAT_RUNS)
-def test_what_hides_a_name_could_do_anything(line: str):
+def test_javascript_that_hides_a_name_is_reported(line: str):
     assert {"ast/dynamic", "ast/syntax"} & set(found(line)), found(line)
 
 
@@ -169,7 +169,7 @@ def test_what_a_module_of_node_can_do_is_named(name: str, rule: str):
 
 
 @pytest.mark.parametrize(("line", "rule"), REACHES)
-def test_what_it_reaches_for_is_named(line: str, rule: str):
+def test_javascript_is_reported_by_what_it_accesses(line: str, rule: str):
     assert rule in found(line)
 
 

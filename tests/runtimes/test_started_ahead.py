@@ -48,7 +48,7 @@ async def until_it_waits(sandbox: PodmanSandbox) -> None:
     assert waits(sandbox), sandbox.waiting()
 
 
-def test_what_is_started_ahead():
+def test_only_jobs_without_grants_get_a_process_started_ahead():
     lock = Lock()
     assert ahead(job("", lock), packages=True) == {"start:javascript"}
     assert ahead(job("", lock, kind="judge"), packages=True) == frozenset()

@@ -75,7 +75,9 @@ def rows(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
         ("json.py", "ok", "", "named like a module\n"),
     ],
 )
-def test_each_file_has_its_row(rows: dict[str, Any], name: str, outcome: str, reason: str, said: str) -> None:
+def test_each_file_that_is_run_has_its_row(
+    rows: dict[str, Any], name: str, outcome: str, reason: str, said: str
+) -> None:
     row = rows[name]
     assert (row["outcome"], row["reason"], row["stdout"]) == (outcome, reason, said)
     assert row["wall_ms"] > 0 and row["peak_mb"] > 1

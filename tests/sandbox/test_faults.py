@@ -71,7 +71,9 @@ async def test_an_unreachable_database_is_reported_in_one_sentence() -> None:
     assert told == Faults(problem="http://127.0.0.1:9 is not reachable"), "one sentence, no chain of causes"
 
 
-async def test_offline_is_told(database: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_offline_fault_database_is_reported(
+    database: PackageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("UV_OFFLINE", "1")
     told = await FaultDatabase(database.url).faults([SOUND])
     assert told.known == {} and "offline" in told.problem

@@ -79,7 +79,7 @@ def test_the_service_is_started_for_it_and_for_nothing_else(settings_of: EngineS
     assert Host(msgspec.structs.replace(settings_of, profile="draft")).flags == ()
 
 
-def test_its_seccomp_profile_allows_nothing_more_than_the_other() -> None:
+def test_the_gvisor_seccomp_profile_allows_no_more_than_the_usual_one() -> None:
     def allowed(profile: bytes) -> dict[str, Any]:
         rules = json.loads(profile)["syscalls"]
         return {name: rule.get("args") for rule in rules if rule["action"] == "SCMP_ACT_ALLOW" for name in rule["names"]}  # fmt: skip
@@ -122,7 +122,7 @@ def test_the_two_profiles_do_not_stand_in_for_each_other() -> None:
     ("name", "value"),
     [("NetworkMode", "host"), ("SecurityOpt", []), ("OomScoreAdj", 0)],
 )
-def test_what_it_does_not_show_is_asked_of_podman(name: str, value: object) -> None:
+def test_settings_that_gvisor_hides_are_read_from_podman(name: str, value: object) -> None:
     assert gvisor.outside(MADE, OOM_SCORE) == []
     assert len(gvisor.outside({"HostConfig": {**MADE["HostConfig"], name: value}}, OOM_SCORE)) == 1
     assert len(gvisor.outside({"HostConfig": {}}, OOM_SCORE)) == 3

@@ -190,7 +190,7 @@ async def abuse(
     ids=lambda one: one.name if isinstance(one, Abuse) else one,
     indirect=["aftermath"],
 )
-def test_a_grant_is_good_for_nothing_else(aftermath: Aftermath, case: Abuse) -> None:
+def test_a_grant_gives_no_access_beyond_it(aftermath: Aftermath, case: Abuse) -> None:
     report = aftermath.reports[case.name]
     assert report.stdout.startswith("ATTACK"), f"the attack did not begin: {report}"
     assert (report.status, report.result) == ("ok", case.result), report

@@ -185,7 +185,7 @@ async def test_what_is_refused_is_said_and_starts_no_container(
     assert [one.outcome for one in room.said(e.BrokerAnswered)] == ["refused"]
 
 
-async def test_a_get_calls_nothing(room: Room) -> None:
+async def test_a_get_request_calls_no_tool(room: Room) -> None:
     inner = room.put("inner", "def run():\n    return 1\n")
     gets = CALLS.replace(", data=json.dumps(arguments).encode()", "")
     report = await room.run(room.put("outer", gets, pin(inner)), name="inner", arguments={})

@@ -33,7 +33,7 @@ CGROUP = {
 
 
 @pytest.mark.podman
-async def test_every_limit_is_tried(settings: EngineSettings) -> None:
+async def test_every_limit_is_measured(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(settings, "limits")
     try:
         found = {row.resource: row for row in (await sandbox.status(fresh=True)).enforcement}

@@ -134,7 +134,7 @@ def wait_for_end(pidfd: int) -> None:
     assert select.select([pidfd], [], [], 10)[0]
 
 
-async def test_closing_leaves_nothing(settings: EngineSettings) -> None:
+async def test_closing_the_pool_leaves_no_container(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=2, pool_warm=1), "pool")
     await filled(sandbox)
     guard = sandbox._service._supervisor

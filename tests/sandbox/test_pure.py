@@ -100,7 +100,7 @@ def test_packages_fit_the_image(machine: str, libc: str, platform: str) -> None:
     assert (found.python, found.platform) == ("3.12", platform)
 
 
-def test_the_body_grants_nothing() -> None:
+def test_the_container_request_grants_nothing_by_default() -> None:
     body = create_body(ContainerSpec(image="i", warden="/w", seccomp="/s", uid=20_007), Limits())
     assert body["netns"] == {"nsmode": "none"}
     assert body["cap_drop"] == ["all"]

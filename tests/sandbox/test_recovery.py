@@ -73,12 +73,12 @@ def kill_all(host: Apart) -> None:
         run(host, "podman", "ps")
 
 
-async def test_a_command_recovers(host: Apart) -> None:
+async def test_a_podman_command_works_again_after_all_processes_were_killed(host: Apart) -> None:
     await asyncio.to_thread(kill_all, host)
     assert "level=error" not in await host.output("podman", "ps", "--quiet")
 
 
-async def test_the_service_recovers(host: Apart) -> None:
+async def test_the_podman_service_starts_again_after_all_processes_were_killed(host: Apart) -> None:
     await asyncio.to_thread(kill_all, host)
     service = PodmanService(host)
     try:

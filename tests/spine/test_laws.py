@@ -37,7 +37,7 @@ def test_a_removed_event_is_a_breach_even_when_renumbered(kind: type, law: str) 
     assert law in laws(without(streams.walkthrough(), kind))
 
 
-def test_a_gap_is_a_breach() -> None:
+def test_a_gap_in_the_numbering_breaks_a_law() -> None:
     stream = [envelope for envelope in streams.walkthrough() if envelope.seq != 7]
     assert "gapless" in laws(stream)
 

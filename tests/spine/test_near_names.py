@@ -19,5 +19,5 @@ NAMES = ("alita-dark", "alita-light", "ember", "high-contrast", "high-contrast-l
         ("", "See the list."),
     ],
 )
-def test_a_slip_is_told_what_was_near(typed: str, told: str) -> None:
+def test_a_mistyped_name_gets_the_nearest_suggestion(typed: str, told: str) -> None:
     assert did_you_mean(typed, NAMES, "See the list.") == told

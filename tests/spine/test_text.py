@@ -109,7 +109,7 @@ def test_the_short_way_agrees_with_a_look_at_each_character() -> None:
         ("[bold]markup[/]", "[bold]markup[/]"),
     ],
 )
-def test_what_a_pane_shows(text: str, shown: str) -> None:
+def test_hostile_text_is_neutralised_for_panes(text: str, shown: str) -> None:
     assert neutralise(text) == shown
     assert neutralise(neutralise(text)) == neutralise(text)
 
@@ -125,6 +125,6 @@ def test_much_plain_and_foreign_text_stays_as_it_is() -> None:
         assert reveal(text) == text and neutralise(text) == text
 
 
-def test_one_line_is_one_line() -> None:
+def test_one_line_joins_and_shortens_text() -> None:
     assert one_line("  a\n\n b\x1b[2J  c ") == "a b c"
     assert one_line("x" * 300, 10) == "x" * 9 + "…"

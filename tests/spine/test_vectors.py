@@ -49,7 +49,7 @@ def test_the_file_holds_what_the_library_has_and_only_for_its_encoder(tmp_path: 
 
 
 @pytest.mark.parametrize("bad", [[0.0, 0.0], [float("nan"), 1.0], [1.0, 2.0, 3.0], []])
-def test_what_is_no_vector_like_the_others_is_none(tmp_path: Path, bad: list[float]) -> None:
+def test_a_vector_of_another_shape_counts_as_missing(tmp_path: Path, bad: list[float]) -> None:
     made = vectors(tmp_path)
     made.know(TOOLS)
     made.keep(["own a", "own b"], [X, bad])

@@ -86,7 +86,7 @@ def test_missing_and_changed_bytes_are_told_apart_from_whole_ones(store: Session
         ("", "file"), ("...", "file"), ("/", "file"), (".bashrc", "bashrc"), ("a/", "a"), ("\x1b[2J", "_[2J"),
     ],
 )  # fmt: skip
-def test_names_are_plain(given: str, name: str) -> None:
+def test_artefact_file_names_are_plain(given: str, name: str) -> None:
     assert file_name(given) == name
 
 

@@ -82,7 +82,7 @@ def test_a_damaged_file_counts_as_none_and_is_written_anew(tmp_path: Path, damag
     assert drafts(tmp_path).read("s1", fresh=True) == {"composer": "x"}
 
 
-def test_the_oldest_give_way(tmp_path: Path) -> None:
+def test_the_oldest_unsent_texts_are_dropped_beyond_the_limit(tmp_path: Path) -> None:
     for n in range(MOST + 3):
         drafts(tmp_path).write(f"s{n}", {"composer": f"text {n}"}, fresh=False)
     assert drafts(tmp_path).read("s2", fresh=False) == {}
@@ -95,7 +95,7 @@ def _types(folder: Path, session: str) -> None:
         kept.write(session, {"composer": f"{session} {n}"}, fresh=False)
 
 
-def test_several_consoles_lose_nothing_of_each_other(tmp_path: Path) -> None:
+def test_consoles_that_store_unsent_texts_at_once_lose_none(tmp_path: Path) -> None:
     several = multiprocessing.get_context("spawn")
     others = [several.Process(target=_types, args=(tmp_path, f"s{n}")) for n in range(3)]
     for one in others:

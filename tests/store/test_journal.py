@@ -264,7 +264,7 @@ def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tiny tmpfs needs root")
-def test_a_really_full_disk(tmp_path):
+def test_on_a_full_disk_acknowledged_events_are_kept(tmp_path):
     tiny = tmp_path / "tiny"
     tiny.mkdir()
     if subprocess.run(

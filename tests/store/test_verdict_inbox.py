@@ -124,7 +124,7 @@ def _leave(folder: Path, sessions: Path, name: str, start, results) -> None:
         results.put((name, str(error)))
 
 
-async def test_of_two_processes_one_decides(shelf, desk, tmp_path):
+async def test_of_two_processes_that_decide_one_verdict_counts(shelf, desk, tmp_path):
     (await session(shelf, "20261120-100000-aaaa", "-one")).close()
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(2), context.Queue()

@@ -83,7 +83,9 @@ def used(pid: int) -> float:
 @pytest.mark.walk
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("what", CHECKS)
-def test_no_checker_is_left(tmp_path: Path, server: OpenAIServer, what: str, how: signal.Signals) -> None:
+def test_a_killed_evaluation_leaves_no_checker_process(
+    tmp_path: Path, server: OpenAIServer, what: str, how: signal.Signals
+) -> None:
     settle(tmp_path / "home", server)
     check = CHECKS[what]
     folder = suite(tmp_path / "s", {"id": "one", "task": "Say a.", "check": check})

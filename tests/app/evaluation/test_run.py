@@ -303,7 +303,7 @@ def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServe
     assert sum(row["usd"] for row in book.values()) == pytest.approx(told["usd"])
 
 
-def test_what_is_wrong_is_said(tmp_path: Path, server: OpenAIServer) -> None:
+def test_wrong_use_of_eval_commands_is_explained(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)
     for words, said in (

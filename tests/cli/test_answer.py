@@ -43,7 +43,7 @@ def settle(home: Path, server: OpenAIServer) -> None:
     (home / "config.toml").write_text(f'[models]\nknown = ["{known}"]\n')
 
 
-def test_a_question_parks_and_alita_answer_goes_on(tmp_path: Path) -> None:
+def test_a_question_parks_the_task_and_alita_answer_continues_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with OpenAIServer(ASKING) as server:
         settle(home, server)
@@ -69,12 +69,12 @@ def test_a_question_parks_and_alita_answer_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("--model", "a:b", "tools", "list"), ("--session", "x", "config")])
-def test_an_option_that_a_command_has_no_use_for_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_an_option_that_a_command_does_not_take_is_reported(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = alita(tmp_path / "home", *words)
     assert done.returncode == 2 and "has no use for" in done.stderr
 
 
-def test_resume_after_an_outage_goes_on_with_the_task(tmp_path: Path) -> None:
+def test_resume_after_an_outage_continues_the_task(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with OpenAIServer(ASKING) as server:
         settle(home, server)

@@ -65,7 +65,7 @@ def test_an_entry_edited_by_hand_is_named(shell: Shell, change: tuple[bytes, byt
     assert "not to be relied on" in shell.run("explain", TOOL).stdout
 
 
-def test_a_log_that_was_cut_off_is_told_by_the_session(shell: Shell) -> None:
+def test_a_truncated_audit_log_is_detected_by_the_session(shell: Shell) -> None:
     shell.app.audit.append(AuditEntry(
         who="ada", verdict="approved", digest="d" * 64, name="x", version=1, session_id=SESSION, approval_id="p9"
     ))  # fmt: skip
@@ -80,7 +80,7 @@ def test_a_log_that_was_cut_off_is_told_by_the_session(shell: Shell) -> None:
     assert "No approval of these bytes is in the log" in shell.run("explain", TOOL).stdout
 
 
-def test_a_rewritten_log_that_chains_is_told_by_the_session(shell: Shell) -> None:
+def test_a_rewritten_audit_log_is_detected_by_the_session(shell: Shell) -> None:
     """Whoever rewrites the whole chain still contradicts what the session has on record."""
     (entry,) = shell.app.audit.entries()
     forged = msgspec.structs.replace(entry, who="mallory", hash="")
@@ -91,7 +91,7 @@ def test_a_rewritten_log_that_chains_is_told_by_the_session(shell: Shell) -> Non
     assert "entry 1 has another verdict than the session" in done.stdout
 
 
-def test_files_that_were_changed_are_said(shell: Shell) -> None:
+def test_changed_files_are_reported(shell: Shell) -> None:
     (code,) = shell.app.paths.mcp_box.rglob(f"v1/{TOOL}.py")
     code.write_text(code.read_text() + "# changed\n")
     assert "not the ones that were approved" in shell.run("explain", TOOL).stdout

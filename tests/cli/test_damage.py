@@ -73,7 +73,7 @@ def test_a_run_leaves_library_memory_and_spend_to_plain_tinydb(home: Path) -> No
         assert plain.table("items").all()
 
 
-def test_damage_to_the_library_is_said_by_list_doctor_and_the_session_until_the_original_is_gone(
+def test_damage_to_the_library_is_reported_until_the_original_is_gone(
     home: Path,
 ) -> None:
     journal = home / "data" / "registry.json.journal"

@@ -108,7 +108,7 @@ def test_without_a_model_nothing_is_begun_that_needs_one(shell: Shell) -> None:
     assert len(shell.app.sessions.list()) == before
 
 
-def test_a_name_that_is_none_says_so(shell: Shell) -> None:
+def test_improving_an_unknown_tool_is_refused(shell: Shell) -> None:
     assert isinstance(alita(shell, "improve", "nobody", "--list").exception, UsageError)
 
 

@@ -36,7 +36,7 @@ def test_a_command_is_where_the_table_says(name: str) -> None:
         assert (inspect.getdoc(target) or "").split("\n")[0] == summary
 
 
-def test_a_mistyped_command_is_told_the_nearest() -> None:
+def test_a_mistyped_command_gets_the_nearest_suggestion() -> None:
     from typer.testing import CliRunner
 
     done = CliRunner().invoke(cli, ["session", "list"])

@@ -120,7 +120,7 @@ def test_explain_shows_every_place_that_gives_a_value(home: Path, monkeypatch: p
         ('[roles]\norchestrator = ["ollama:b; contxt=5"]\n', "line 2", "context"),
     ],
 )
-def test_an_unknown_name_is_told_with_its_line_and_the_nearest(
+def test_an_unknown_setting_is_reported_with_its_line_and_the_nearest(
     home: Path, text: str, line: str, near: str
 ) -> None:
     settle(home, text)

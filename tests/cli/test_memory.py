@@ -134,7 +134,7 @@ def test_a_recipe_that_is_not_offered_says_when_it_would_be(home: Path, tmp_path
     assert refused.returncode == 2 and "worked 3 times" in refused.stderr
 
 
-def test_a_project_is_the_repository_or_the_folder_and_home_is_none(
+def test_a_project_is_a_repository_or_a_folder_but_never_the_home_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "shop" / ".git").mkdir(parents=True)

@@ -110,7 +110,9 @@ def test_a_model_that_does_not_work_fails_the_test(shell: Shell, server: OpenAIS
         (("add", "ollama:qwen3", "--role", "cook"), "orchestrator, planner"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_written(shell: Shell, words: tuple[str, ...], said: str) -> None:
+def test_wrong_input_is_reported_and_nothing_is_written(
+    shell: Shell, words: tuple[str, ...], said: str
+) -> None:
     done = shell.run(*words)
     assert isinstance(done.exception, ConfigError | UsageError)
     assert said in str(done.exception)

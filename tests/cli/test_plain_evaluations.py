@@ -76,7 +76,7 @@ async def test_a_run_is_begun_followed_and_its_failing_case_replayed_where_it_we
     await lines.end()
 
 
-async def test_what_is_wrong_is_said_and_the_session_goes_on(
+async def test_wrong_input_is_reported_and_the_session_continues(
     tmp_path: Path, app: AppContext, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = Evaluations(app)

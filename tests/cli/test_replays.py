@@ -75,7 +75,7 @@ def test_a_recording_runs_again_in_the_sandbox(tmp_path: Path) -> None:
 
 
 @pytest.mark.podman
-def test_a_changed_result_reply_or_library_is_told(tmp_path: Path) -> None:
+def test_a_changed_result_reply_or_library_is_reported(tmp_path: Path) -> None:
     """Of a session that a call was made in: its result, what the model said, and whether the tool is there."""
     home, source = tmp_path / "home", FOLDER / "golden-walkthrough.json"
     whole = source.read_text()

@@ -35,7 +35,7 @@ def kinds(events: list[dict[str, Any]], *wanted: str) -> list[str]:
     return [event["kind"] for event in events if event["kind"] in wanted]
 
 
-def test_the_second_model_goes_on_with_the_same_conversation(
+def test_the_second_model_continues_the_same_conversation(
     tmp_path: Path, servers: tuple[OpenAIServer, OpenAIServer]
 ) -> None:
     one, two = servers

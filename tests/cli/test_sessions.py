@@ -126,7 +126,9 @@ def test_people_are_told_in_words(shell: Shell) -> None:
         (("import", "/none/such.jsonl"), "cannot be read"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(shell: Shell, words: tuple[str, ...], said: str) -> None:
+def test_an_impossible_request_is_refused_in_one_line(
+    shell: Shell, words: tuple[str, ...], said: str
+) -> None:
     done = shell.run("sessions", *words)
     assert done.returncode == 2
     assert said in done.stderr and "Traceback" not in done.stderr

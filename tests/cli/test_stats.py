@@ -68,7 +68,7 @@ def test_the_tables_and_the_json_tell_the_same(home: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["tool", "model", "role", "kind"])
-def test_a_table_without_rows_says_so_in_a_sentence(tmp_path: Path, by: str) -> None:
+def test_an_empty_table_is_one_sentence(tmp_path: Path, by: str) -> None:
     shown = stats(tmp_path, "--by", by)
     assert words.NOTHING[by] in shown.splitlines()
     told = report(tmp_path, "--by", by)

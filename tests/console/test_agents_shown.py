@@ -97,7 +97,7 @@ def test_a_text_goes_to_the_agent_that_it_names_if_that_works() -> None:
     ]
 
 
-def test_what_was_said_to_one_agent_names_it_and_to_the_lead_nobody() -> None:
+def test_a_steering_row_names_the_agent_that_it_was_for() -> None:
     events = with_agents()
     to_lead = replace(events[-1], seq=len(events) + 1, agent_id="lead", event=e.Steered(text="be brief"))
     to_one = replace(to_lead, seq=len(events) + 2, agent_id="boss-1")

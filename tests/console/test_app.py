@@ -187,7 +187,7 @@ async def test_leaving_while_a_build_waits_says_so() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 55)])
-async def test_a_waiting_build_is_told_in_two_places(size: tuple[int, int]) -> None:
+async def test_a_waiting_build_is_shown_in_two_places(size: tuple[int, int]) -> None:
     """On its card and in the status line; a third place would only hide what else there is."""
     envelopes = goldens.waiting()
     app = console(envelopes, sink=Sink())

@@ -85,7 +85,7 @@ async def test_enter_and_space_do_nothing_and_escape_only_closes(size: tuple[int
         assert (app.decided, app.deferred) == ([], []), "the build waits as before"
 
 
-async def test_z_decides_later_and_says_so() -> None:
+async def test_z_postpones_a_build_and_says_so() -> None:
     app = Host(calm())
     async with app.run_test(size=WIDE) as pilot:
         await looked_at(app, pilot)

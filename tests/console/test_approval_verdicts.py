@@ -217,7 +217,7 @@ async def test_a_ban_says_what_it_is_against_and_why() -> None:
         assert command.verdict.banned == ("digest", "secret:TOKEN")
 
 
-async def test_a_ban_of_nothing_is_none() -> None:
+async def test_a_ban_without_a_target_is_not_made() -> None:
     app = Host(calm())
     async with app.run_test(size=MIDDLE) as pilot:
         await settled(pilot)

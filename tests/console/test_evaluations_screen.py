@@ -84,7 +84,7 @@ async def test_the_table_is_live_and_the_cursor_stays_on_its_case(monkeypatch: p
         assert pilot.app.screen.query_one(OptionList).highlighted == 23
 
 
-async def test_a_run_is_begun_and_gone_on_with_and_what_is_wrong_is_said(
+async def test_an_evaluation_is_begun_and_continued_and_errors_are_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lab.BEGUN.clear()

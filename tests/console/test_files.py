@@ -402,7 +402,7 @@ async def test_a_file_without_bytes_unfolds_what_is_known_of_it() -> None:
         assert app.screen is app.main
 
 
-async def test_a_file_that_goes_away_or_is_changed_is_told(tmp_path: Path) -> None:
+async def test_a_file_that_is_removed_or_changed_is_reported(tmp_path: Path) -> None:
     app = with_file(tmp_path, "x.csv", b"a\n" + b"1\n" * 4_000)
     async with app.run_test(size=SIZE) as pilot:
         screen = await opened(pilot)

@@ -46,7 +46,7 @@ def ran(result: object) -> list[TraceRow]:
     ]
 
 
-def test_a_result_is_told_by_its_shape_and_its_figures() -> None:
+def test_a_result_is_summarised_by_its_shape_and_figures() -> None:
     records = [
         {"region": "North", "growth": 12.0},
         {"region": "東京", "growth": -5.0},
@@ -160,7 +160,7 @@ async def test_the_inspector_follows_the_selection_can_be_pinned_and_closes_agai
         assert app.focused is app.main.query_one("#library")
 
 
-def test_a_build_in_progress_is_told_by_what_passed_and_is_not_called_risky() -> None:
+def test_a_build_in_progress_shows_what_passed_and_is_not_called_risky() -> None:
     """What has not run yet is no risk: nobody can approve it now."""
     events = streams.waiting()
     tested = next(index for index, one in enumerate(events) if isinstance(one.event, e.BuildTested))

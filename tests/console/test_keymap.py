@@ -96,7 +96,7 @@ def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
         ('"pane.yank" = "ctrl+q"', "ctrl+q would be both pane.yank and app.quit"),
     ],
 )
-def test_what_is_wrong_is_told_and_keeps_its_default(tmp_path: Path, line: str, said: str) -> None:
+def test_a_wrong_key_binding_is_reported_and_keeps_its_default(tmp_path: Path, line: str, said: str) -> None:
     keys, problems = keymap(tmp_path, f'[keys]\n{line}\n"session.side" = "f11"\n')
     assert keys == {"session.side": "f11"}
     assert len(problems) == 1
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_told_and_keeps_its_default(tmp_path: Path, line: str, 
     assert problems[0].startswith("keymap.toml: ")
 
 
-def test_a_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
+def test_a_keymap_that_is_not_toml_is_reported(tmp_path: Path) -> None:
     keys, problems = keymap(tmp_path, "[keys")
     assert keys == {}
     assert len(problems) == 1

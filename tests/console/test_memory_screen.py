@@ -163,7 +163,7 @@ async def test_hostile_text_is_shown_harmless() -> None:
         assert "[b]bold[/b] red" in sheet and "\x1b" not in sheet and "\u202e" not in sheet
 
 
-async def test_a_memory_that_cannot_be_read_or_changed_is_said() -> None:
+async def test_an_unreadable_memory_is_reported() -> None:
     app = console(goldens.walkthrough())
 
     async def broken() -> MemoryView:

@@ -46,7 +46,7 @@ def test_each_state_has_a_mark_of_its_own_and_a_word(state: ProviderState) -> No
     assert f"{MARKS[state]} q:other  {WORDS[state]}" in sheet(view)
 
 
-def test_the_reason_is_said_on_demand_and_until_when() -> None:
+def test_a_model_that_is_off_shows_the_reason_and_until_when() -> None:
     view = view_of(
         replied("p:first"),
         e.ProviderChanged(

@@ -144,7 +144,7 @@ async def test_the_replay_always_says_that_nothing_runs() -> None:
         assert "» 4 m" in app.line("#state")
 
 
-async def test_search_goes_on_with_n() -> None:
+async def test_n_goes_to_the_next_hit() -> None:
     app, playback = host()
     async with app.run_test(size=(120, 10)) as pilot:
         await pilot.press("slash")

@@ -449,7 +449,7 @@ def result(state: GateState, summary: str, good: int = 0, tried: int = 0) -> Gat
         ),
     ],
 )
-def test_how_sure_is_said_in_figures_and_what_did_not_run_is_said(
+def test_the_evidence_is_given_in_figures_and_missing_checks_are_named(
     results: dict[str, GateResult], said: str
 ) -> None:
     attempt = changed(**checked(**results)).builds[-1].attempts[-1]
@@ -458,7 +458,7 @@ def test_how_sure_is_said_in_figures_and_what_did_not_run_is_said(
     assert said in how_sure.text
 
 
-def test_checks_that_are_not_on_record_are_said_to_be_missing() -> None:
+def test_checks_without_a_record_are_shown_as_missing() -> None:
     build = changed(gates=()).builds[-1]
     (how_sure,) = (
         row for row in glance(build, build.attempts[-1]) if row.gutter and "how sure" in row.gutter[0][0]

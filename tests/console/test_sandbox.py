@@ -332,7 +332,7 @@ async def test_a_rebuild_shows_how_far_it_is_and_is_not_begun_twice() -> None:
         assert ["No base image could be had" in one.message for one in app._notifications] == [True]
 
 
-async def test_what_went_wrong_is_said_and_nothing_hides_it() -> None:
+async def test_errors_of_the_sandbox_screen_are_shown_and_stay_visible() -> None:
     house = House()
     app = console(busy(), house=house)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -348,7 +348,7 @@ async def test_what_went_wrong_is_said_and_nothing_hides_it() -> None:
         assert said(app) == ""
 
 
-async def test_without_a_sandbox_it_says_what_to_do_and_looks_when_told() -> None:
+async def test_without_a_sandbox_the_screen_says_what_to_do_and_looks_again_by_key() -> None:
     house = House()
     app = console(none(), house=house)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -379,7 +379,7 @@ async def test_a_missing_base_image_can_be_made_from_here() -> None:
         assert "rebuild" in house.asked
 
 
-async def test_engines_on_other_machines_are_named_and_one_that_is_lost_is_told() -> None:
+async def test_engines_on_other_machines_are_listed_and_a_lost_one_is_marked() -> None:
     status = msgspec.structs.replace(STATUS, problem="ssh://builder@two does not answer.")
     seen = msgspec.structs.replace(
         SEEN,

@@ -260,7 +260,7 @@ async def test_a_model_that_was_turned_off_is_enabled_on_the_spend_screen() -> N
         assert app.screen is app.main
 
 
-async def test_a_setting_is_changed_and_what_is_wrong_is_said() -> None:
+async def test_a_setting_is_changed_and_a_wrong_value_is_reported() -> None:
     CHANGED.clear()
     app = console(streams.waiting())
     async with app.run_test(size=(120, 36)) as pilot:

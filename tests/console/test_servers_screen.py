@@ -201,7 +201,7 @@ async def test_a_test_call_is_made_with_typed_arguments_and_approves_nothing() -
         assert isinstance(app.screen, ServersScreen)
 
 
-async def test_a_tool_that_changed_meanwhile_is_not_approved_and_that_is_said() -> None:
+async def test_a_tool_that_changed_meanwhile_is_not_approved() -> None:
     sink = Sink()
     app = console(using(), sink=sink)
 

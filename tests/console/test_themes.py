@@ -205,7 +205,7 @@ async def test_without_colour_there_is_no_grey_and_the_cursor_is_still_seen(
         assert not any(segment.style is not None and segment.style.dim for segment in segments)
 
 
-async def test_a_mistyped_theme_is_told_with_the_nearest() -> None:
+async def test_a_mistyped_theme_gets_the_nearest_suggestion() -> None:
     envelopes = goldens.golden("golden-exit")
     app = console(envelopes, theme="alita-drak")
     async with app.run_test(size=(120, 36)) as pilot:

@@ -248,7 +248,7 @@ except ConnectionError:
         os.urandom(400),
     ],
 )
-def test_whatever_is_said_to_the_socket_the_background_goes_on(
+def test_no_message_to_its_socket_ends_the_background(
     shell: Any, background: list[subprocess.Popen[bytes]], said: bytes
 ) -> None:
     process = serving(shell, background)

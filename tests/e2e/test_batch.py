@@ -122,7 +122,7 @@ def test_answers_failures_and_what_waits_each_have_their_place_and_the_same_comm
 
 
 @pytest.mark.walk
-def test_a_batch_that_is_killed_goes_on_and_no_task_is_done_or_paid_twice(
+def test_a_killed_batch_continues_and_no_task_is_done_or_paid_twice(
     shell: Any, provider: str, tmp_path: Path
 ) -> None:
     names = [f"task{n}x" for n in range(8)]
@@ -171,7 +171,7 @@ def killed_while_it_works(shell: Any, words: tuple[str, ...], server: ModelServe
         process.wait()
 
 
-def test_the_budget_of_a_batch_is_never_overrun_and_more_of_it_goes_on(
+def test_a_batch_never_exceeds_its_budget_and_continues_with_a_larger_one(
     shell: Any, provider: str, tmp_path: Path
 ) -> None:
     names = [f"task{n}x" for n in range(4)]

@@ -196,7 +196,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
 
 @pytest.mark.walk
 @pytest.mark.parametrize("model", ["demo:recorded"], indirect=True)
-async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with(shell, model: str) -> None:
+async def test_a_postponed_build_lets_another_task_run_and_is_resumed(shell, model: str) -> None:
     context = AppContext.open(shell.home, {"model": model})
     opened = await open_session(context, parks=False)
     engine = asyncio.create_task(opened.run())

@@ -134,7 +134,7 @@ def reads(path: Path, pattern: str, process: subprocess.Popen[Any]) -> re.Match[
         time.sleep(0.05)
 
 
-def test_a_case_waits_for_its_person_while_the_others_go_on_and_goes_on_with_the_verdict(
+def test_a_case_that_waits_for_a_verdict_lets_the_others_run(
     shell: Any, tmp_path: Path, mind: OpenAIServer
 ) -> None:
     told, out = tmp_path / "told", tmp_path / "out"

@@ -131,7 +131,7 @@ def test_a_task_from_standard_input(shell) -> None:
         (("replay",), 2, "terminal"),
     ],
 )
-def test_bad_usage_is_said_plainly(shell, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_wrong_usage_is_explained(shell, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = shell(*arguments, stdin="")
     assert done.returncode == code, done.stderr
     assert said in done.stderr

@@ -167,7 +167,7 @@ def test_a_language_that_the_person_forbids_is_neither_offered_nor_run(
         assert shell("tools", "run", "words_often", "--input", arguments).returncode == 0
 
 
-def test_a_model_that_takes_a_forbidden_language_is_told_so(shell: Any, speak: Any, provider: str) -> None:
+def test_a_model_that_chooses_a_forbidden_language_is_refused(shell: Any, speak: Any, provider: str) -> None:
     with SERVERS[provider][0](told("bash")) as server:
         speak(server, provider, "python", "javascript")
         shell("run", "Which word is most frequent?")

@@ -63,7 +63,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, sandbox_ready: None) -> Path:
     return furnished(tmp_path_factory.mktemp("map") / "home", ADD, BOOM, ASK, NOTE)
 
 
-def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -> None:
+def test_a_killed_map_continues_with_right_results(home: Path, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"a": n, "b": 0.5} for n in range(ROWS)]
     rows[99], rows[299] = {"a": "one", "b": 1}, {"a": 1}
     given, out = tmp_path / "in.jsonl", tmp_path / "out"
@@ -89,7 +89,7 @@ def test_a_map_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -
 
 
 @PARQUET
-def test_a_map_of_a_parquet_file_that_is_killed_goes_on_and_is_right(home: Path, tmp_path: Path) -> None:
+def test_a_killed_map_of_a_parquet_file_continues_with_right_results(home: Path, tmp_path: Path) -> None:
     from pyarrow import parquet, table
 
     given, out = tmp_path / "in.parquet", tmp_path / "out"

@@ -120,6 +120,6 @@ def test_a_question_is_answered_a_task_is_stopped_and_a_build_is_rejected_with_a
     assert [one["text"] for one in asked] == ["blue"]
 
 
-def test_without_a_terminal_nobody_is_taken_to_type(shell: Any) -> None:
+def test_plain_mode_without_a_terminal_is_refused(shell: Any) -> None:
     done = shell("--plain", stdin="Create a tool\n5\n")
     assert done.returncode == 2 and "Nobody can type here" in done.stderr

@@ -64,9 +64,7 @@ def test_no_content_of_the_folder_ends_the_console_or_leaves_it(shell: Any, prov
         assert console.end() == 143
 
 
-def test_an_error_that_nobody_expected_leaves_a_sentence_and_the_place_of_the_log_and_no_values(
-    shell: Any, tmp_path: Path
-) -> None:
+def test_an_unexpected_error_leaves_a_sentence_and_the_path_of_the_log(shell: Any, tmp_path: Path) -> None:
     """A fault is put into the screen of sessions, as a future version might have one."""
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib\n"

@@ -161,7 +161,7 @@ def test_the_first_start_offers_the_recorded_demo(shell) -> None:
     terminal.end()
 
 
-def test_what_is_wrong_with_the_model_is_said_below_a_restored_screen(shell) -> None:
+def test_a_model_error_is_printed_after_the_screen_is_restored(shell) -> None:
     terminal = Terminal(shell.environ, "--model", "custom:small")
     code = terminal.end()
     told = terminal.said.decode("utf-8", "replace")

@@ -12,7 +12,6 @@ from alita_tui.app.identity import me
 from alita_tui.app.recordings import lineage
 from alita_tui.cli import starters
 from alita_tui.cli.accepting import Digest, check_digest
-from alita_tui.cli.handing import export
 from alita_tui.cli.improving import improve
 from alita_tui.cli.lazy import group
 from alita_tui.cli.mapping import map_rows

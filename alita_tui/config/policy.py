@@ -12,7 +12,6 @@ import msgspec
 from alita_tui.config.write import replace
 from alita_tui.events import Value, ready
 from alita_tui.spine.errors import ConfigError
-from alita_tui.spine.near import did_you_mean
 from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.text import one_line
 from alita_tui.view.policy import Rule, rule_problems

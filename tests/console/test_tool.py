@@ -15,7 +15,7 @@ from alita_tui.console.library.tool import ToolScreen, _rows
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.events import Lineage, Move, ToolRecord
+from alita_tui.events import BuildDigest, Lineage, Move, ToolRecord
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import DigestMismatch
 from tests.console.screens import MOVED, Catalog, Sink, Source, console, drawn
@@ -108,7 +108,7 @@ async def test_a_version_that_does_not_run_says_why() -> None:
 
 def test_one_run_and_no_money_are_said_as_people_say_them() -> None:
     record = ToolRecord(
-        draft=streams.DRAFT, lock=streams.LOCK, version=1, digest="f" * 64, state="provisional", runs=1, approval_id="p1",
+        draft=streams.DRAFT, lock=streams.LOCK, version=1, digest=BuildDigest("f" * 64), state="provisional", runs=1, approval_id="p1",
         created_at="2026-11-28T20:46:36+00:00",
     )  # fmt: skip
     shown = "\n".join(

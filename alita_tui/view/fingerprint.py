@@ -20,6 +20,8 @@ _PARTS = (
     "library", "touched", "builds", "runs", "sandbox", "spend", "providers", "question", "recalled", "calls",
 )  # fmt: skip
 """The durable fields. Their order must not change, because recorded sessions store fingerprints."""
+_FROM_STATE = frozenset(("parent", "at", "step", "recalled"))
+"""Those that only the state has."""
 
 
 _BY_CHUNKS = "2:"
@@ -67,7 +69,9 @@ def fingerprint_like(recorded: str, view: SessionView) -> str:
 
 
 def _durable(view: SessionView) -> dict[str, object]:
-    durable: dict[str, object] = {name: getattr(view, name) for name in _PARTS}
+    durable: dict[str, object] = {
+        name: getattr(view.state if name in _FROM_STATE else view, name) for name in _PARTS
+    }
     if view.state.queue or view.state.paused:  # fingerprints of older sessions lack it
         durable["queue"] = (view.state.paused, view.state.queue)
     if view.state.agents:

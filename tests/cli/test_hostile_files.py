@@ -149,3 +149,13 @@ def test_an_anchor_may_come_through_a_pipe(tmp_path: Path) -> None:
     told = said(tmp_path, "audit", "verify", "--anchor", f"/dev/fd/{out}")  # as the shell's `<(…)` is named
     os.close(out)
     assert "not a plain file" not in told and "anchor" in told
+
+
+def test_a_revoked_tool_is_not_suggested_in_place_of_itself(tmp_path: Path) -> None:
+    from tests.cli.audited import TOOL
+    from tests.cli.records_lab import Records
+
+    home = Records(tmp_path)
+    assert home.run("tools", "revoke", TOOL).exit_code == 0
+    told = said(tmp_path, "tools", "run", TOOL, "--input", "{}")
+    assert f"no tool {TOOL} to run" in told and "Did you mean" not in told and "alita tools history" in told

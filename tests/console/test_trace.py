@@ -856,6 +856,33 @@ def test_an_earlier_opening_that_is_found_is_shown_and_one_with_damage_always_is
     assert any(str(rows[-3].title) in line for line in _shown(deck))
 
 
+def test_a_task_that_was_queued_and_began_at_once_is_shown_once() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskQueued(queue_id="q1", text="roll dice"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="roll dice", queue_id="q1"))
+    tape.add(e.TaskQueued(queue_id="q2", text="draw a card"))
+    waiting = len(tape.envelopes)
+    tape.turn("find_tool", {"query": "dice"}, "I look first.")
+    tape.add(e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="Six."))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t2"), text="draw a card", queue_id="q2"))
+
+    def shown(deck: Deck, text: str) -> int:
+        lines = [line for at in range(len(deck.cards)) for line in draw(deck, at, 100, lambda _build: None)]
+        return sum(text in text_of(line.line) for line in lines)
+
+    played = Deck()
+    for length in range(waiting - 2, len(tape.envelopes) + 1):
+        played.show(fold_all(tape.envelopes[:length]).trace)
+        assert shown(played, "roll dice") == 1
+        assert length != waiting or shown(played, "draw a card") == 1, "it waits behind the other"
+    for length in (waiting - 2, waiting - 1, len(tape.envelopes)):
+        played.show(fold_all(tape.envelopes[:length]).trace)
+        assert shown(played, "roll dice") == 1, "after a seek"
+    played.level = "everything"
+    assert shown(played, "roll dice") == 2, "nothing is out of reach"
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_a_waiting_build_that_was_opened_still_says_what_it_waits_for_and_the_key(
     size: tuple[int, int],

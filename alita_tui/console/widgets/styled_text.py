@@ -64,13 +64,16 @@ def _paragraph(text: str, width: int) -> Iterator[str]:
 
 def _chopped(word: str, width: int) -> list[str]:
     """Return a word as parts of at most `width` cells, broken after a joint if much of the line stands before it."""
-    parts = []
-    while cell_len(word) > width:
-        part = chop_cells(word, width)[0]
+    parts: list[str] = []
+    start = 0
+    while True:
+        piece = word[start : start + 4 * width]  # of a long word only what may fit
+        part = next(iter(chop_cells(piece, width)), piece)  # combining marks alone have no cells
+        if start + len(part) >= len(word):
+            return [*parts, part]
         end = _joint(part, len(part) // 3) or len(part)
-        parts.append(word[:end])
-        word = word[end:]
-    return [*parts, word]
+        parts.append(part[:end])
+        start += end
 
 
 def _joint(text: str, least: int) -> int:

@@ -149,7 +149,7 @@ async def test_an_advice_without_a_screen_has_its_command_copied(monkeypatch: py
     monkeypatch.setattr(Catalog, "statistics", read)
     app = console(goldens.walkthrough())
     copied: list[str] = []
-    monkeypatch.setattr(app, "_to_clipboard", copied.append)
+    monkeypatch.setattr(app, "copy", copied.append)
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
         await pilot.press("a")

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from alita_tui.console.replay.player import Player, Tape
 
 _TWICE_SECONDS = 1.0
-"""Seconds within which a second press of the key quits."""
+"""Seconds within which a second press of the key that stopped a task quits."""
+_ASKED_SECONDS = 3.0
+"""Seconds for which the question whether to quit is shown, and another press quits."""
 _LOOKS = 5.0
 """Seconds between two reads of what runs in the background."""
 
@@ -88,7 +90,7 @@ class AlitaApp(RecordsFailure, BuffersEarlyKeys, ReviewOpener, DialogOpener):
             self.drafts = drafts
         self._upkeep = upkeep
         self._options = options
-        self._pressed = 0.0
+        self._quits_until = 0.0
         self._early = []
         loaded = themes.load(options.builtin_themes, options.user_themes)
         self._theme_problems = [str(problem) for problem in loaded.problems]
@@ -220,13 +222,13 @@ class AlitaApp(RecordsFailure, BuffersEarlyKeys, ReviewOpener, DialogOpener):
         if selected:
             self.copy(selected)
             self.screen.clear_selection()
-        elif monotonic() - self._pressed < _TWICE_SECONDS:
+        elif monotonic() < self._quits_until:
             self.exit()
         elif self._replay is not None:
             self.pop_screen()
         elif self.main.view.busy and not self.replaying and self.main.view.phase != "waiting":
             self.main.action_interrupt()
-            self._pressed = monotonic()
+            self._quits_until = monotonic() + _TWICE_SECONDS
         elif not self.main.clear():
-            self._pressed, way_back = monotonic(), self._options.way_back
-            self.notify(f"Press again to quit. {parting(self.main.view, way_back)}", timeout=2)
+            self._quits_until, way_back = monotonic() + _ASKED_SECONDS, self._options.way_back
+            self.notify(f"Press again to quit. {parting(self.main.view, way_back)}", timeout=_ASKED_SECONDS)

@@ -173,6 +173,21 @@ async def test_ctrl_c_copies_interrupts_clears_and_leaves_on_the_second_press() 
         assert app._exit
 
 
+async def test_the_question_whether_to_quit_stands_as_long_as_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("alita_tui.console.app.monotonic", lambda: now[0])
+    app = console(opened())
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        await pilot.press("ctrl+c")
+        (shown,) = (toast for toast in app._notifications if "Press again to quit" in toast.message)
+        now[0] += shown.timeout - 0.1
+        await pilot.press("ctrl+c")
+        assert app._exit
+
+
 async def test_leaving_while_a_build_waits_says_so() -> None:
     envelopes = streams.waiting()
     app = console(envelopes, Sink())

@@ -51,7 +51,7 @@ class Opened:
         """Milliseconds of CPU that F5 takes, until the sessions are listed and it is quiet again."""
         before = screen.cpu_ms()
         screen.write(b"\x1b[15~")
-        screen.painted(b"small")
+        screen.painted(b"Search titles")
         screen.settle()
         took = screen.cpu_ms() - before
         screen.write(b"\x1b")

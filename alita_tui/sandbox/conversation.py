@@ -81,28 +81,32 @@ async def converse(
 
 async def _within_memory(container: Container, job: Job, output: _Output, run: RunBroker | None) -> RunReport:
     """Return the report; end a container that holds far more memory than the warden should have allowed."""
-    listening = asyncio.ensure_future(_listen(container, job, output, run))
     if not container.pid:
-        return await listening
-    watching = asyncio.ensure_future(beyond(container.pid, job.limits))
-    try:
-        await asyncio.wait((listening, watching), return_when=asyncio.FIRST_COMPLETED)
-        if listening.done():
-            return await listening
-        bytes_held = watching.result()
+        return await _listen(container, job, output, run)
+    bytes_held = 0
+
+    async def end_beyond() -> None:
+        nonlocal bytes_held
+        bytes_held = await beyond(container.pid, job.limits)
         await container.end()
-        error = f"Its container held {bytes_held >> 20} MB, and was ended from outside."
-        return RunReport(
-            status="limit",
-            error=error,
-            limits_hit=("memory",),
-            peak_memory_bytes=bytes_held,
-            **output.texts(),
-        )
+
+    watching = asyncio.create_task(end_beyond())
+    try:
+        report = await _listen(container, job, output, run)
+        if bytes_held or watching.done():
+            await watching
     finally:
-        listening.cancel()
         watching.cancel()
-        await asyncio.gather(listening, watching, return_exceptions=True)
+    if not bytes_held:
+        return report
+    error = f"Its container held {bytes_held >> 20} MB, and was ended from outside."
+    return RunReport(
+        status="limit",
+        error=error,
+        limits_hit=("memory",),
+        peak_memory_bytes=bytes_held,
+        **output.texts(),
+    )
 
 
 async def _listen(container: Container, job: Job, output: _Output, run: RunBroker | None) -> RunReport:

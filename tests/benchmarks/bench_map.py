@@ -27,7 +27,7 @@ from alita_tui.sandbox.setup import repair
 from tests.mapping.clusters import founded, free_port, process, scheduling
 from tests.mcp_box.lab import furnished, schema, tool
 
-_ROWS, _ROUNDS = 3000, 2
+_ROWS, _ROUNDS = 5000, 2
 """Rows of a map that is timed, and how often each kind is, in turns: what else the machine does meets all of them."""
 _FEW, _SOME = 100, 1000
 """Rows of the runs that warm up, and of those that compare a cluster with lanes."""

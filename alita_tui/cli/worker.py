@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from alita_tui.app.context import AppContext
-from alita_tui.cli.mapping import CORES
+from alita_tui.cli.mapping import LANES
 from alita_tui.spine.errors import UsageError
 
 
@@ -39,8 +39,8 @@ def worker(
         str, typer.Option("--bind", metavar="HOST", help="This machine's address; by default towards the scheduler.")
     ] = "",
     lanes: Annotated[
-        int, typer.Option("--lanes", min=1, max=64, help="Containers side by side; by default one a core.")
-    ] = CORES,
+        int, typer.Option("--lanes", min=1, max=64, help="Containers side by side; by default one more than cores.")
+    ] = LANES,
 ) -> None:  # fmt: skip
     """Be part of a cluster that runs `tools map` on several machines.
 

@@ -31,6 +31,8 @@ _ROWS, _ROUNDS = 5000, 2
 """Rows of a map that is timed, and how often each kind is, in turns: what else the machine does meets all of them."""
 _FEW, _SOME = 100, 1000
 """Rows of the runs that warm up, and of those that compare a cluster with lanes."""
+_WORKER_LANES = "2"
+"""Lanes of each of the two workers: the default of a machine with one core, which is what each has here."""
 _BATCH = 50
 """Rows of a batch at most where a cluster is compared with lanes."""
 _BUSY = tool(
@@ -97,7 +99,7 @@ def mapping(results: dict[str, Any], row: Callable[..., dict[str, Any]]) -> None
                 [on_cluster] = in_turns(partial(timed, _ROWS, 1, address))
                 results["map.dask_ratio"] = row(on_cluster.pace, "/s", one_by_one.pace)
                 with patch.object(mapping_app, "run_map", partial(run_map, most=_BATCH)):
-                    here, there = in_turns(partial(timed, _SOME, 2), partial(timed, _SOME, 1, address))
+                    here, there = in_turns(partial(timed, _SOME, 4), partial(timed, _SOME, 1, address))
             results["map.overhead_ms_per_row"] = row(1000 / there.pace - 1000 / here.pace, "ms")
         finally:
             app.close()
@@ -131,11 +133,12 @@ def coordinated(count: int) -> dict[str, float]:
 
 @contextmanager
 def cluster(home: Path, shared: Path) -> Iterator[str]:
-    """Run a scheduler and two workers of one lane each, with the library of one home."""
+    """Run a scheduler and two workers of two lanes each, with the library of one home."""
     founded(home / "cluster")
     port = free_port()
     address = f"tls://127.0.0.1:{port}"
-    words = ("-m", "alita_tui", "--home", str(home), "worker", address, "--data", str(shared), "--lanes", "1")
+    worker = ("worker", address, "--data", str(shared), "--lanes", _WORKER_LANES)
+    words = ("-m", "alita_tui", "--home", str(home), *worker)
     with ExitStack() as stack:
         stack.enter_context(scheduling(home, port))
         for _ in range(2):

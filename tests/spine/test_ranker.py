@@ -103,6 +103,23 @@ def test_twins_are_told_apart_by_what_was_asked_of_one_and_not_of_the_other() ->
     )
 
 
+def test_after_the_first_a_text_gains_by_resembling_the_best() -> None:
+    """Eight wines and one beer have served a question about their own country; the query names two countries."""
+    lands = ("france", "spain", "italy", "chile", "greece", "georgia", "austria", "hungary")
+    texts = {f"wine_{land}": f"Wine cellar {land}" for land in lands} | {"beer": "Beer spain lager"}
+    asked = {
+        key: tuple(
+            f"{'malt barley keg' if key == 'beer' else 'grape vineyard cork'} {key[-5:]} {number}"
+            for number in range(20)
+        )
+        for key in texts
+    }
+    plain = [match.key for match in ranker(texts, asked).rank("cellar spain france")]
+    compared = [match.key for match in ranker(texts, asked).rank("cellar spain france", contrasted=True)]
+    assert sorted(plain) == sorted(compared) and plain[0] == compared[0]
+    assert plain.index("beer") < compared.index("beer")
+
+
 def test_where_nothing_was_served_there_is_no_contrast() -> None:
     plain = ranker(PRODUCTS)
     assert plain.rank(CHOICE + " of products", contrasted=True) == plain.rank(CHOICE + " of products")

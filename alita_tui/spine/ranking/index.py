@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alita_tui.spine.ranking.common_words import COMMON, FILLER
-from alita_tui.spine.ranking.contrast import contrast
+from alita_tui.spine.ranking.contrast import Comparison, compare
 from alita_tui.spine.ranking.likeness import Floats, Ids, Likeness
 from alita_tui.spine.ranking.segment import END, Entry, Segment, gathered, packed
 from alita_tui.spine.ranking.terms import Term, stem
@@ -185,13 +185,12 @@ class Index:
             )
         return matches
 
-    def contrast(self, query: Sequence[Term], keys: Sequence[str]) -> list[float]:
-        """Return for each of these texts how much more its served queries resemble the query than the others' do."""
+    def compare(self, query: Sequence[Term], keys: Sequence[str]) -> Comparison:
+        """Return how these texts compare by the queries that they have served."""
         entries = [self._entry(key) for key in keys]
         unknown = len(self.words)
         numbers = [self._numbers.get(term.form, unknown) for term in query]
-        contrasts: list[float] = contrast(entries, numbers, unknown + 1).tolist()
-        return contrasts
+        return compare(entries, numbers, unknown + 1)
 
     def unmatched(self, key: str) -> Match:
         """Return the match of a text that shares no word with the query."""

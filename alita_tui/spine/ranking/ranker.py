@@ -35,6 +35,8 @@ _SPREAD, _HELD = 0.08, 5
 _CONTRAST, _CONTRASTED, _TAUGHT = 0.8, 12, 8
 """What the contrast counts at most, which of the first texts it is for, and how many queries such a text has to have
 served: of fewer it says more about who was asked often than about the query."""
+_SUPPORT = 0.8
+"""What the scores of texts that resemble a text count at most for its place after the first."""
 _CLOSEST = 50
 """Maximum number of texts that share no word with the query and are ranked by their vectors alone."""
 
@@ -187,10 +189,11 @@ class Ranker:
     def _tell_apart(
         self, index: Index, query: list[Term], matches: Sequence[Match], scores: list[float]
     ) -> dict[int, float]:
-        """Exchange the scores of the first texts so that their contrasts count, and return these.
+        """Exchange the scores of the first texts so that what they have served counts, and return their contrasts.
 
+        The contrasts decide which comes first; the others come in the order of what they and those like them score.
         Only texts with a long history change places, and only with each other: else a text would lose for being new.
-        The shorter the shortest history is, the less the contrasts count.
+        The shorter the shortest history is, the less this counts.
         """
         from alita_tui.spine.ranking.contrast import NEWEST
 
@@ -198,12 +201,16 @@ class Ranker:
         if len(taught) < 2:
             return {}
         known = min(1.0, min(matches[at].served for at in taught) / NEWEST)
-        contrasts_found = index.contrast(query, [matches[at].key for at in taught])
-        contrasts = {at: known * contrast for at, contrast in zip(taught, contrasts_found, strict=True)}
-        best_first = sorted(taught, key=lambda at: -(scores[at] + _CONTRAST * contrasts[at]))
-        for at, score in zip(best_first, [scores[at] for at in taught], strict=True):
-            scores[at] = score
-        return contrasts
+        before = [scores[at] for at in taught]
+        compared = index.compare(query, [matches[at].key for at in taught])
+        contrasts = (known * compared.contrasts).tolist()
+        own = [score + _CONTRAST * contrast for score, contrast in zip(before, contrasts, strict=True)]
+        support = (known * _SUPPORT * compared.alike @ before).tolist()
+        first = own.index(max(own))
+        order = sorted(range(len(taught)), key=lambda place: (place != first, -own[place] - support[place]))
+        for place, score in zip(order, before, strict=True):
+            scores[taught[place]] = score
+        return dict(zip(taught, contrasts, strict=True))
 
     def settle(self) -> Index:
         """Return the index with all changes in it. It is imported here: numpy takes a while."""

@@ -89,7 +89,7 @@ async def test_an_alias_adds_no_code_and_the_tool_runs_under_the_new_name(tmp_pa
     assert [hit.card.name for hit in one.shelf.search("make it twofold").hits] == ["double_it"]
 
 
-async def test_the_agent_the_trace_and_the_view_say_which_tool_it_is(tmp_path: Path) -> None:
+async def test_agent_trace_and_view_name_the_tool_behind_an_alias(tmp_path: Path) -> None:
     one = lab(tmp_path)
     await one.do(TASK, when=alias())
     told = [entry.message.text for entry in conversation(one.bus.history) if entry.message.role == "tool"]
@@ -113,7 +113,7 @@ async def test_the_agent_the_trace_and_the_view_say_which_tool_it_is(tmp_path: P
         {"name": "other", "version": 1, "digest": OLD.digest},
     ],
 )
-async def test_what_no_gate_named_is_no_target(tmp_path: Path, twin: object) -> None:
+async def test_an_alias_needs_a_tool_that_a_check_found(tmp_path: Path, twin: object) -> None:
     one = lab(tmp_path)
     await one.do(TASK, when=alias(alias_of=twin))
     assert "no check found that tool" in one.events(e.BuildFailed)[0].reason
@@ -122,7 +122,7 @@ async def test_what_no_gate_named_is_no_target(tmp_path: Path, twin: object) -> 
     assert "no tool twofold" in one.events(e.ActionFailed)[0].text
 
 
-async def test_a_target_that_is_revoked_meanwhile_gets_no_other_name(tmp_path: Path) -> None:
+async def test_a_tool_revoked_meanwhile_gets_no_alias(tmp_path: Path) -> None:
     one = lab(tmp_path)
     verdict = alias()
 
@@ -136,7 +136,7 @@ async def test_a_target_that_is_revoked_meanwhile_gets_no_other_name(tmp_path: P
     assert one.shelf.aliases.all() == ()
 
 
-async def test_late_and_doubled_verdicts_and_those_on_other_bytes_change_nothing(tmp_path: Path) -> None:
+async def test_late_repeated_and_mismatched_verdicts_change_nothing(tmp_path: Path) -> None:
     one = lab(tmp_path)
     verdict = alias()
 
@@ -156,7 +156,7 @@ async def test_late_and_doubled_verdicts_and_those_on_other_bytes_change_nothing
     assert [card.name for card in one.shelf.cards()] == ["double_it"]
 
 
-async def test_a_crash_after_any_event_comes_to_the_same_end(tmp_path: Path) -> None:
+async def test_a_crash_after_any_event_leads_to_the_same_end(tmp_path: Path) -> None:
     whole = lab(tmp_path / "whole")
     await whole.do(TASK, when=alias())
     first = next(one.seq for one in whole.bus.history if isinstance(one.event, e.ApprovalRequested))
@@ -181,7 +181,7 @@ async def test_a_crash_after_any_event_comes_to_the_same_end(tmp_path: Path) -> 
         assert check(again.bus.history) == []
 
 
-async def test_a_build_of_that_name_later_begins_from_nothing(tmp_path: Path) -> None:
+async def test_a_later_build_of_the_same_name_starts_from_scratch(tmp_path: Path) -> None:
     one = lab(tmp_path)
     one.shelf.alias("twofold", "Make it twofold.", TWIN, approval_id="p9", by="ada")
     one.rules[0] = Rule(role="orchestrator", match="TASK: ", replies=(BUILD, BUILD, RUN, DONE))
@@ -193,7 +193,7 @@ async def test_a_build_of_that_name_later_begins_from_nothing(tmp_path: Path) ->
     assert (called.name, called.alias) == ("twofold", ""), "a tool's own name goes first"
 
 
-async def test_a_merge_has_the_tool_built_anew_with_the_work_of_the_rejected_build(tmp_path: Path) -> None:
+async def test_a_merge_rebuilds_the_tool_with_the_work_of_the_rejected_build(tmp_path: Path) -> None:
     one = lab(tmp_path)
     anew = say("build_tool", "one tool of both", name="double_it", goal="Make any whole number twofold.")
     one.rules = [

@@ -111,7 +111,7 @@ def story(one: Lab) -> list[str]:
     return told
 
 
-async def test_the_agent_goes_on_without_a_build_that_is_put_off_and_waits_for_it_last(
+async def test_the_agent_continues_without_a_postponed_build_and_waits_for_it_last(
     tmp_path: Path,
 ) -> None:
     one = lab(tmp_path, BUILD, LOOK, WAIT, RUN, DONE)
@@ -128,7 +128,7 @@ async def test_the_agent_goes_on_without_a_build_that_is_put_off_and_waits_for_i
     assert {m.call_id for m in told if m.role == "tool"} == asked, "every request has one result"
 
 
-async def test_a_verdict_before_the_agent_waits_is_news_at_once(tmp_path: Path) -> None:
+async def test_a_verdict_before_the_agent_waits_reaches_it_at_once(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, LOOK, WAIT, RUN, DONE)
     last = await one.do(TASK, when=Person(lambda event: isinstance(event, e.ToolSearched)))
     assert last.outcome == "answered"
@@ -152,7 +152,7 @@ async def test_stopping_at_a_postponed_build_ends_the_task(tmp_path: Path) -> No
     assert last.outcome == "interrupted"
 
 
-async def test_another_task_runs_while_the_first_waits_and_the_first_is_taken_up_again(
+async def test_another_task_runs_while_the_first_waits_and_the_first_is_resumed(
     tmp_path: Path,
 ) -> None:
     one = lab(tmp_path, BUILD, WAIT)
@@ -183,7 +183,7 @@ async def test_a_task_answered_without_its_postponed_build_may_still_add_the_too
     assert one.view.phase == "idle"
 
 
-async def test_what_is_approved_for_a_parked_task_alone_runs_for_no_other(tmp_path: Path) -> None:
+async def test_a_tool_approved_for_a_parked_task_runs_for_no_other_task(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, WAIT, other=(say("ask_user", question="how?"), RUN, HELLO))
     person = Person(lambda event: isinstance(event, e.QuestionAsked), lasting="task")
     asked = ""
@@ -224,7 +224,7 @@ async def test_an_interrupt_withdraws_the_postponed_build_of_its_own_task_only(t
     assert not one.shelf.cards(), "a verdict after that changes nothing"
 
 
-async def test_what_the_person_says_ends_the_waiting(tmp_path: Path) -> None:
+async def test_a_message_of_the_person_ends_the_waiting(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, WAIT, DONE)
     person = Person(ended("answered"))
     last = await one.do(TASK, when=lambda event: Steer(text="never mind") if waits(event) else person(event))
@@ -241,7 +241,7 @@ async def test_waiting_for_nothing_is_an_error_that_the_agent_reads(tmp_path: Pa
     assert "No build waits" in one.events(e.ActionFailed)[0].text
 
 
-async def test_putting_off_what_waits_no_more_changes_nothing(tmp_path: Path) -> None:
+async def test_postponing_a_decided_build_changes_nothing(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE)
 
     def when(event: e.SessionEvent) -> Command | None:
@@ -254,7 +254,7 @@ async def test_putting_off_what_waits_no_more_changes_nothing(tmp_path: Path) ->
     assert not one.events(e.BuildPutOff)
 
 
-async def test_without_a_person_a_build_that_was_put_off_parks_the_task_once_nothing_else_is_left(
+async def test_without_a_person_a_postponed_build_parks_the_task_once_nothing_else_is_left(
     tmp_path: Path,
 ) -> None:
     one = lab(tmp_path, BUILD, WAIT, RUN, DONE)
@@ -305,7 +305,7 @@ async def test_a_crash_after_any_event_loses_no_build_and_no_parked_task(tmp_pat
         one.file.close()
 
 
-async def test_a_build_that_the_person_withdraws_is_no_tool_teaches_nothing_and_does_not_end_the_task(
+async def test_a_withdrawn_build_adds_no_tool_and_no_lesson_and_does_not_end_the_task(
     tmp_path: Path,
 ) -> None:
     one = lab(tmp_path, BUILD, DONE)

@@ -38,7 +38,7 @@ def relied_on(one: Lab) -> float:
 
 
 @pytest.mark.parametrize(("rating", "mark", "way"), [("up", "👍", 1), ("down", "👎", -1)])
-async def test_a_word_about_a_build_moves_trust_and_its_undoing_moves_it_back(
+async def test_rating_a_build_changes_trust_and_undoing_it_restores_trust(
     tmp_path: Path, rating: e.Rating, mark: str, way: int
 ) -> None:
     before = relied_on(await built(tmp_path / "none"))
@@ -58,7 +58,7 @@ async def test_a_word_about_a_build_moves_trust_and_its_undoing_moves_it_back(
     assert check(back.bus.history) == []
 
 
-async def test_any_row_of_a_build_stands_for_it_and_one_that_came_to_nothing_is_not_rated(
+async def test_any_row_of_a_build_can_be_rated_but_a_failed_build_cannot(
     tmp_path: Path,
 ) -> None:
     one = await built(tmp_path / "a", GiveFeedback(rating="up"), row=e.BuildStarted)
@@ -78,7 +78,7 @@ async def test_any_row_of_a_build_stands_for_it_and_one_that_came_to_nothing_is_
     assert "No tool came of that build." in [one.text for one in refused.events(e.NoticeRaised)]
 
 
-async def test_a_word_about_a_build_says_nothing_of_the_answer(tmp_path: Path) -> None:
+async def test_rating_a_build_does_not_rate_the_answer(tmp_path: Path) -> None:
     one = await built(tmp_path, GiveFeedback(rating="down"))
     ran = next(
         out

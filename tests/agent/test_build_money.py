@@ -46,7 +46,7 @@ async def test_a_build_that_no_draft_passed_ends_with_the_reason_and_the_task_go
     assert told[0].startswith("The build failed: the build's money was spent")
 
 
-async def test_a_draft_that_only_a_gate_speaks_against_is_for_the_person(tmp_path: Path) -> None:
+async def test_a_draft_that_only_one_check_doubts_is_left_to_the_person(tmp_path: Path) -> None:
     made = lab(tmp_path, "odd", "fine", usd=1.5 * CALL)
     made.gates = (Says("literals", "odd"),)
     made.reopen()
@@ -56,7 +56,7 @@ async def test_a_draft_that_only_a_gate_speaks_against_is_for_the_person(tmp_pat
     assert [card.digest for card in made.shelf.cards()] == [asked.digest]
 
 
-async def test_a_gate_that_cannot_be_paid_could_not_run_and_the_person_decides(tmp_path: Path) -> None:
+async def test_a_check_over_budget_counts_as_not_run_and_the_person_decides(tmp_path: Path) -> None:
     cases = [{"arguments": {"x": n}, "expect": 2 * n} for n in range(4)]
     made = lab(tmp_path, "fine", usd=2.5 * CALL)
     made.rules.append(Rule(role="reviewer", match="CONTRACT", replies=(say("submit_cases", cases=cases),)))
@@ -74,7 +74,7 @@ async def test_a_gate_that_cannot_be_paid_could_not_run_and_the_person_decides(t
     assert "cost so far" in "\n".join(map(str, why(build, build.current)))
 
 
-async def test_calls_of_the_agent_and_of_other_builds_count_elsewhere(tmp_path: Path) -> None:
+async def test_calls_of_the_agent_and_of_other_builds_do_not_count_for_a_build(tmp_path: Path) -> None:
     other = say("build_tool", "build another", name="double_it", goal="Double any whole number again.")
     made = lab(tmp_path, "one", "two", usd=1.5 * CALL)
     made.rules[0] = Rule(role="orchestrator", match="TASK: ", replies=(BUILD, other, DONE))
@@ -86,7 +86,7 @@ async def test_calls_of_the_agent_and_of_other_builds_count_elsewhere(tmp_path: 
     assert [share.name for share in made.view.spend.by_tool] == ["double_it"]
 
 
-async def test_without_a_cap_of_its_own_only_the_others_hold(tmp_path: Path) -> None:
+async def test_a_build_without_a_cap_is_limited_by_the_other_caps_only(tmp_path: Path) -> None:
     made = lab(tmp_path, "odd", "fine", usd=None)
     made.sandbox.tests = [failing("assert 3 == 4")]
     made.reopen()
@@ -95,7 +95,7 @@ async def test_without_a_cap_of_its_own_only_the_others_hold(tmp_path: Path) -> 
     assert made.view.builds[-1].cost == "$0.0200"
 
 
-def test_what_a_build_took_is_read_off_the_record_with_what_was_left_open() -> None:
+def test_the_cost_of_a_build_is_read_from_the_record_including_open_calls() -> None:
     ledger, tape = Ledger(Budget(build_usd=0.05)), Tape()
     spent = e.BudgetSpent(call_id="c1", cost_usd=0.02, role="toolsmith", build_id="b1", tokens=10)
     reserved = e.BudgetReserved(call_id="c2", role="reviewer", model="m", usd=0.02, tokens=9, build_id="b1")
@@ -106,7 +106,7 @@ def test_what_a_build_took_is_read_off_the_record_with_what_was_left_open() -> N
     assert ledger.build_breach("", 9.0) == ledger.build_breach("b1", None) == ""
 
 
-def test_the_same_question_for_another_build_is_the_same_question(tmp_path: Path) -> None:
+def test_the_reply_cache_ignores_which_build_asks(tmp_path: Path) -> None:
     table = DocumentTable(tmp_path / "replies.json", "replies")
     one, other = (
         ModelRequest(role="toolsmith", system="s", messages=(), build=name) for name in ("b1", "b2")

@@ -49,7 +49,7 @@ def newest(of: Lab) -> ToolDraft:
     return drafts[-1].draft
 
 
-async def test_it_is_pinned_shown_granted_and_run(tmp_path: Path) -> None:
+async def test_a_called_tool_is_pinned_shown_granted_and_run(tmp_path: Path) -> None:
     at = lab(tmp_path)
     inner = approved(at.shelf, a_tool("inner", schema=TAKES_X, network=("a.example:443",)))
     answers: list[Any] = []
@@ -73,7 +73,7 @@ async def test_it_is_pinned_shown_granted_and_run(tmp_path: Path) -> None:
     assert "Tools that it may call:\n- inner(x: int)" in asked.messages[0].text
 
 
-async def test_what_the_person_withholds_is_not_called(tmp_path: Path) -> None:
+async def test_a_withheld_tool_is_not_called(tmp_path: Path) -> None:
     at = lab(tmp_path)
     approved(at.shelf, a_tool("inner", schema=TAKES_X))
     refused: list[str] = []
@@ -102,7 +102,9 @@ async def test_what_the_person_withholds_is_not_called(tmp_path: Path) -> None:
         ("Bad Name", "is not the name of a tool"),
     ],
 )
-async def test_what_cannot_be_called_goes_back_to_the_model(tmp_path: Path, named: str, why: str) -> None:
+async def test_a_draft_that_names_an_uncallable_tool_goes_back_to_the_model(
+    tmp_path: Path, named: str, why: str
+) -> None:
     at = lab(tmp_path, drafted(named), drafted("inner"))
     inner = approved(at.shelf, a_tool("inner", schema=TAKES_X))
     approved(at.shelf, a_tool("taken_back"))
@@ -119,7 +121,7 @@ async def test_what_cannot_be_called_goes_back_to_the_model(tmp_path: Path, name
     assert [grant.name for grant in tool_grants(newest(at).capabilities)] == ["inner"]
 
 
-async def test_a_model_that_hands_in_a_pin_gets_the_real_one(tmp_path: Path) -> None:
+async def test_a_pin_made_up_by_a_model_is_replaced_by_the_real_one(tmp_path: Path) -> None:
     at = lab(tmp_path, drafted("inner@9:" + "ab" * 32 + " may network:evil.example:443"))
     inner = approved(at.shelf, a_tool("inner", schema=TAKES_X))
     await at.do(TASK, when=approve)
@@ -135,7 +137,7 @@ async def test_a_new_version_does_not_call_the_one_before_as_itself(tmp_path: Pa
     assert "outer cannot call itself" in asked[1].messages[-1].text
 
 
-async def test_a_tool_of_one_task_is_pinned_by_nobody(tmp_path: Path) -> None:
+async def test_a_tool_approved_for_one_task_cannot_be_pinned(tmp_path: Path) -> None:
     at = lab(tmp_path, drafted("inner"), drafted())
     lent = a_tool("inner", schema=TAKES_X)
     shelf = at.engine._shelf

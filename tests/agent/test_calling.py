@@ -35,7 +35,7 @@ from tests.support.servers.wire import Fault
 from tests.support.simulation import REQUEST, Desk, PlayedModel, dead_minute, fault, steady
 
 
-async def test_failing_over_keeps_the_conversation_and_is_told() -> None:
+async def test_failover_keeps_the_conversation_and_is_reported() -> None:
     down = PlayedModel("p:a", lambda: fault("connection"))
     desk = Desk(down, PlayedModel("p:b", steady))
     reply = await desk.calls.ask(REQUEST)
@@ -54,7 +54,7 @@ async def test_failing_over_keeps_the_conversation_and_is_told() -> None:
     assert (now.model, now.state) == ("p:a", "closed")
 
 
-async def test_a_stream_that_broke_leaves_no_half_of_a_call() -> None:
+async def test_a_broken_stream_leaves_no_half_of_a_call() -> None:
     plan = iter([fault("truncated"), None])
     desk = Desk(PlayedModel("p:a", lambda: next(plan)))
     reader = desk.bus.subscribe()
@@ -108,7 +108,7 @@ async def test_an_exhausted_quota_is_seen_once() -> None:
     assert (change.model, change.state, change.reason) == ("p:a", "disabled", "a: it is payment")
 
 
-async def test_a_call_is_in_a_hurry_where_another_model_could_be_asked() -> None:
+async def test_a_call_waits_less_if_another_model_could_be_asked() -> None:
     first, second = PlayedModel("p:a", lambda: fault("connection")), PlayedModel("p:b", steady)
     desk = Desk(first, second)
     for _ in range(3):
@@ -287,7 +287,7 @@ async def test_the_days_cap_holds_over_the_sessions_and_processes_that_share_it(
     assert min(ends["answer"], ends["budget"]) > 60
 
 
-async def test_a_model_that_takes_more_than_was_thought_breaks_a_cap_by_that_one_call_only() -> None:
+async def test_a_model_that_costs_more_than_estimated_exceeds_a_cap_by_one_call_only() -> None:
     greedy = PlayedModel(
         "p:a",
         steady,
@@ -307,7 +307,7 @@ async def test_a_model_that_takes_more_than_was_thought_breaks_a_cap_by_that_one
 
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
 @pytest.mark.parametrize("scope", ["task", "session", "day"])
-async def test_half_most_and_all_of_a_cap_are_told_once(tmp_path: Path, scope: str, unit: str) -> None:
+async def test_each_threshold_of_a_cap_is_announced_once(tmp_path: Path, scope: str, unit: str) -> None:
     takes = iter([3000, 1000, 1000])  # a thousand tokens cost a cent
     used = PlayedModel("p:a", steady, usage=lambda _: Usage(output_tokens=next(takes)))
     request = msgspec.structs.replace(REQUEST, max_tokens=500)
@@ -329,7 +329,7 @@ async def test_half_most_and_all_of_a_cap_are_told_once(tmp_path: Path, scope: s
     ]
 
 
-async def test_nothing_is_told_below_half_of_a_cap() -> None:
+async def test_nothing_is_announced_below_half_of_a_cap() -> None:
     desk = Desk(PlayedModel("p:a", steady), budget=Budget(session=Cap(tokens=9000), task=Cap(usd=1000.0)))
     with pytest.raises(BudgetExceeded):
         for _ in range(99):
@@ -337,7 +337,7 @@ async def test_nothing_is_told_below_half_of_a_cap() -> None:
     assert desk.events(e.NoticeRaised) == []  # the estimate is far above what is used
 
 
-async def test_what_has_no_price_is_said_and_counts_in_tokens() -> None:
+async def test_a_call_without_a_price_is_reported_and_counts_in_tokens() -> None:
     desk = Desk(PlayedModel("p:a", steady, usd=None), budget=Budget(task=Cap(usd=0.0001)))
     await desk.calls.ask(REQUEST)
     await desk.calls.ask(REQUEST)
@@ -348,7 +348,7 @@ async def test_what_has_no_price_is_said_and_counts_in_tokens() -> None:
     assert fold_all(desk.bus.history).spend.unpriced_calls == 2
 
 
-async def test_a_call_that_is_cancelled_is_paid_for_what_it_may_have_cost() -> None:
+async def test_a_cancelled_call_is_charged_what_it_may_have_cost() -> None:
     gate = asyncio.Event()
 
     class Slow(PlayedModel):
@@ -367,7 +367,7 @@ async def test_a_call_that_is_cancelled_is_paid_for_what_it_may_have_cost() -> N
     assert spent.estimated and worst(REQUEST).input_tokens < spent.tokens < worst(REQUEST).input_tokens + 20
 
 
-async def test_the_very_same_request_of_another_session_is_not_made_again(tmp_path: Path) -> None:
+async def test_an_identical_request_of_another_session_is_not_repeated(tmp_path: Path) -> None:
     model = PlayedModel("p:a", steady)
     asked = []
     for session in range(3):
@@ -409,7 +409,7 @@ class Sonnet(PlayedModel):
         return price("anthropic", "claude-sonnet-4-5", usage)
 
 
-async def test_what_is_set_aside_does_for_a_prompt_that_is_all_written_to_the_cache() -> None:
+async def test_a_reservation_covers_a_prompt_that_is_written_to_the_cache_as_a_whole() -> None:
     long = ModelRequest(role="orchestrator", system="word " * 5000, messages=REQUEST.messages, max_tokens=10)
 
     def written(request: ModelRequest) -> Usage:
@@ -424,7 +424,7 @@ async def test_what_is_set_aside_does_for_a_prompt_that_is_all_written_to_the_ca
     assert reserved.usd >= spent.cost_usd
 
 
-async def test_what_no_provider_counts_is_counted_from_what_was_sent_and_said() -> None:
+async def test_usage_that_the_provider_does_not_report_is_estimated_from_the_texts() -> None:
     silent = PlayedModel(
         "p:a", steady, usage=lambda _: Usage(input_tokens=1, output_tokens=1, reported=False)
     )

@@ -110,7 +110,7 @@ async def test_the_second_identical_action_brings_a_warning(tmp_path: Path) -> N
     assert nudges(lab) == ["repeat", "replan"] and len(lab.events(e.ToolSearched)) == 6
 
 
-async def test_ticking_a_plan_beside_it_makes_a_repeated_action_no_progress(tmp_path: Path) -> None:
+async def test_ticking_a_plan_does_not_make_a_repeated_action_progress(tmp_path: Path) -> None:
     replies = [
         ScriptReply(
             requests=(
@@ -130,7 +130,7 @@ async def test_two_actions_that_take_turns_are_noticed(tmp_path: Path) -> None:
     assert (await lab.do(TASK, when=stop)).outcome == "stuck"
 
 
-async def test_the_record_remembers_what_was_tried(tmp_path: Path) -> None:
+async def test_repetitions_are_counted_across_processes(tmp_path: Path) -> None:
     """A process that ends after each search starts no count anew."""
     lab = Lab(tmp_path, rules=rules(*REWORDED), max_steps=30)
     await lab.begin()
@@ -160,7 +160,7 @@ async def test_a_task_that_is_tried_again_knows_what_was_tried(tmp_path: Path) -
     assert nudges(lab) == ["repeat", "replan", "repeat"], "what was tried is known"
 
 
-async def test_different_inputs_that_give_the_same_are_no_circle(tmp_path: Path) -> None:
+async def test_different_inputs_with_the_same_result_are_no_circle(tmp_path: Path) -> None:
     runs = [say("run_tool", name="double_it", arguments={"x": n}) for n in range(12)]
     lab = Lab(tmp_path, rules=rules(BUILD, *runs, DONE))
     assert (await lab.do(TASK, when=approve)).outcome == "answered"
@@ -209,7 +209,7 @@ async def test_a_stuck_task_without_a_console_parks_until_it_is_answered(
     assert len(lab.requests) == asked + (outcome == "answered")
 
 
-async def test_what_the_person_says_is_new(tmp_path: Path) -> None:
+async def test_repeated_questions_with_answers_are_no_circle(tmp_path: Path) -> None:
     asks = [say("ask_user", question="Which?")] * 8
     lab = Lab(tmp_path, rules=rules(*asks, DONE))
 
@@ -220,7 +220,7 @@ async def test_what_the_person_says_is_new(tmp_path: Path) -> None:
     assert (await lab.do(TASK, when=reply)).outcome == "answered" and nudges(lab) == []
 
 
-async def test_a_tool_that_fails_twice_is_to_be_repaired_and_not_tried_for_ever(tmp_path: Path) -> None:
+async def test_a_tool_that_fails_twice_is_repaired_instead_of_retried_for_ever(tmp_path: Path) -> None:
     runs = [say("run_tool", name="double_it", arguments={"x": 10 + n}) for n in range(8)]
     lab = Lab(tmp_path, rules=rules(BUILD, *runs))
     lab.sandbox.runs = [FAILS] * 8
@@ -254,7 +254,7 @@ async def test_several_actions_in_one_reply_are_all_done(tmp_path: Path) -> None
 # --- calls that cannot be read ------------------------------------------------------------------
 
 
-async def test_a_malformed_call_is_told_with_what_is_wrong_and_how_it_has_to_be(tmp_path: Path) -> None:
+async def test_a_malformed_call_is_reported_with_its_fault_and_the_right_form(tmp_path: Path) -> None:
     bad = ScriptReply(
         requests=(
             ScriptRequest(name="find_tool", arguments={"query": "a"}),
@@ -268,14 +268,14 @@ async def test_a_malformed_call_is_told_with_what_is_wrong_and_how_it_has_to_be(
     assert "None of the actions of this reply was done." in told
 
 
-async def test_a_tool_that_is_called_as_if_it_were_an_action_is_said(tmp_path: Path) -> None:
+async def test_calling_a_tool_as_if_it_were_an_action_is_explained(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, say("double_it", x=4), RUN, DONE))
     assert (await lab.do(TASK, when=approve)).outcome == "answered"
     (malformed,) = lab.events(e.ActionMalformed)
     assert "call run_tool with the name 'double_it'" in malformed.problem
 
 
-async def test_an_answer_that_did_not_see_the_results_is_not_taken(tmp_path: Path) -> None:
+async def test_an_answer_that_did_not_see_the_results_is_ignored(tmp_path: Path) -> None:
     """What a reply asks for at the same time cannot be what it answers from."""
     both = ScriptReply(
         requests=(

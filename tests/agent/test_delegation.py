@@ -155,7 +155,7 @@ async def test_an_agent_sees_its_part_and_nothing_of_the_lead_or_of_those_beside
     assert "holds no observation" in shown and "handed no skill" in shown
 
 
-async def test_what_is_handed_over_is_seen_and_can_be_given_to_tools(tmp_path: Path) -> None:
+async def test_files_that_are_handed_over_are_visible_and_can_be_passed_to_tools(tmp_path: Path) -> None:
     table = tmp_path / "sales.csv"
     table.write_text("a,b\n1,2\n")
     seq = 0
@@ -182,7 +182,9 @@ async def test_what_is_handed_over_is_seen_and_can_be_given_to_tools(tmp_path: P
     assert ended.artefacts == (given,) and ended.outcome == "reported"
 
 
-async def test_a_report_of_what_the_agent_has_not_is_refused_and_it_may_mend_it(tmp_path: Path) -> None:
+async def test_a_report_with_evidence_that_the_agent_lacks_is_refused_and_can_be_corrected(
+    tmp_path: Path,
+) -> None:
     one = lab(
         tmp_path, lead(together(hand("researcher", "north")), DONE),
         part("north", report(evidence=["e1"]), report(evidence=["https://example.org/x"]), report(artefacts=["no.csv"]), report("plain")),
@@ -204,7 +206,7 @@ async def test_a_page_that_was_found_is_evidence(tmp_path: Path) -> None:
     assert one.events(e.AgentEnded)[0].evidence == ("https://example.org/snow",)
 
 
-async def test_a_role_does_what_it_may_and_nothing_else(tmp_path: Path) -> None:
+async def test_a_role_can_use_its_own_actions_only(tmp_path: Path) -> None:
     one = lab(
         tmp_path, lead(together(hand("writer", "north"), hand("nobody", "south")), DONE),
         part("north", say("search_web", query="x"), report("written")),
@@ -260,7 +262,7 @@ async def test_a_part_can_be_handed_on_twice_and_no_further(tmp_path: Path) -> N
     assert [ended.agent_id for ended in one.events(e.AgentEnded)] == ["boss-2", "boss-1"]
 
 
-async def test_no_more_work_at_once_than_may_and_those_that_wait_have_their_deadline(
+async def test_agents_beyond_the_limit_wait_and_have_a_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch, "a", "b", "c")
@@ -295,7 +297,9 @@ def nothing(goal: str) -> Rule:
     return part(goal, *(say("no_such_action") for _ in range(8)))
 
 
-async def test_one_that_fails_is_tried_once_more_with_the_reason_and_the_others_go_on(tmp_path: Path) -> None:
+async def test_a_failed_agent_is_retried_once_with_the_reason_while_the_others_continue(
+    tmp_path: Path,
+) -> None:
     one = lab(
         tmp_path, lead(together(hand("researcher", "north"), hand("researcher", "south")), DONE),
         nothing("north"), part("south", report("warm")),
@@ -324,7 +328,9 @@ async def test_a_second_attempt_may_succeed(tmp_path: Path) -> None:
     assert "at last" in whole(one.requests[-1])
 
 
-async def test_text_without_an_action_is_asked_for_once_and_then_the_report(tmp_path: Path) -> None:
+async def test_text_without_an_action_is_questioned_once_and_then_counts_as_the_report(
+    tmp_path: Path,
+) -> None:
     one = lab(
         tmp_path, lead(together(hand("researcher", "north")), DONE),
         part("north", say(words="thinking"), say(words="it is cold")),
@@ -445,7 +451,7 @@ def spent(one: Lab, agent_id: e.AgentId = e.NO_AGENT) -> float:
     return sum(x.event.cost_usd or 0 for x in one.bus.history if isinstance(x.event, e.BudgetSpent) and x.delegate == agent_id)  # fmt: skip
 
 
-async def test_shares_come_to_no_more_than_is_left_and_calls_to_no_more_than_a_share(tmp_path: Path) -> None:
+async def test_shares_stay_within_the_budget_and_calls_within_a_share(tmp_path: Path) -> None:
     """Each call costs a cent, and so does its reservation; the task may cost 11.5 cents."""
 
     goals = ("a", "b", "c", "d")
@@ -542,7 +548,7 @@ async def test_a_build_of_an_agent_parks_the_task_where_nobody_decides(tmp_path:
     assert [made.card.name for made in one.events(e.ToolRegistered)] == ["double_it"]
 
 
-async def test_stopping_a_toolsmith_withdraws_what_it_asked(tmp_path: Path) -> None:
+async def test_stopping_a_toolsmith_withdraws_its_build(tmp_path: Path) -> None:
     one = lab(
         tmp_path, lead(together(hand("toolsmith", "double")), DONE), part("double", BUILD, report()),
         Rule(role="toolsmith", match="Tool name: double_it", replies=(draft(),)),
@@ -561,7 +567,7 @@ async def test_stopping_a_toolsmith_withdraws_what_it_asked(tmp_path: Path) -> N
 # --- a process that ends --------------------------------------------------------------------
 
 
-async def test_what_a_process_left_open_is_ended_by_the_next_one(tmp_path: Path) -> None:
+async def test_the_next_process_ends_agents_that_a_killed_one_left_open(tmp_path: Path) -> None:
     run = say("run_tool", name="double_it", arguments={"x": 4})
     one = lab(
         tmp_path, lead(BUILD, together(hand("data-analyst", "north")), DONE), part("north", run, report()),

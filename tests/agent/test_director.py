@@ -27,7 +27,7 @@ def may_delegate(one: Lab) -> list[bool]:
     return ["delegate" in {spec.name for spec in request.tools} for request in one.requests]
 
 
-async def test_two_steps_that_need_no_other_make_a_director(tmp_path: Path) -> None:
+async def test_two_independent_steps_make_the_agent_a_director(tmp_path: Path) -> None:
     one = lab(tmp_path, SPLIT, say("find_tool", query="x"), DONE)
     await one.do(SubmitTask(text="compare"))
     (chosen,) = one.events(e.DirectorChosen)
@@ -42,7 +42,7 @@ async def test_two_steps_that_need_no_other_make_a_director(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "steps", [["north", "south"], ["|| north", "south"], ["[x] || north", "|| south", "compare"]]
 )
-async def test_one_agent_does_what_has_no_two_such_steps(tmp_path: Path, steps: list[str]) -> None:
+async def test_one_agent_works_alone_without_two_independent_steps(tmp_path: Path, steps: list[str]) -> None:
     one = lab(tmp_path, say("plan", steps=steps), say("delegate", role="writer", goal="x"), DONE)
     await one.do(SubmitTask(text="compare"))
     (chosen,) = one.events(e.DirectorChosen)
@@ -51,14 +51,14 @@ async def test_one_agent_does_what_has_no_two_such_steps(tmp_path: Path, steps: 
     assert "You cannot 'delegate'" in one.events(e.ActionMalformed)[0].problem
 
 
-async def test_a_later_plan_may_make_one(tmp_path: Path) -> None:
+async def test_a_later_plan_may_make_the_agent_a_director(tmp_path: Path) -> None:
     one = lab(tmp_path, say("plan", steps=["look", "do"]), SPLIT, DONE)
     await one.do(SubmitTask(text="compare"))
     assert [chosen.directs for chosen in one.events(e.DirectorChosen)] == [False, True]
     assert may_delegate(one) == [False, False, True]
 
 
-async def test_steps_keep_that_they_stand_alone_when_the_plan_is_ticked(tmp_path: Path) -> None:
+async def test_steps_stay_independent_when_the_plan_is_ticked(tmp_path: Path) -> None:
     first = checklist(e.TaskId("t"), ["|| north", "|| south", "compare"], None)
     later = checklist(e.TaskId("t"), ["[x] north", "[>] south", "compare"], first)
     assert (first.steps, first.apart) == (("north", "south", "compare"), (1, 2))
@@ -88,7 +88,7 @@ async def test_the_setting_has_the_last_word(tmp_path: Path, setting: str, direc
     assert [c.because for c in one.events(e.DirectorChosen)] == (["setting"] if directs else [])
 
 
-async def test_a_session_goes_on_with_what_was_decided(tmp_path: Path) -> None:
+async def test_a_resumed_session_keeps_the_decision(tmp_path: Path) -> None:
     one = lab(tmp_path, SPLIT, say("ask_user", question="which?"), DONE, parks=True)
     await one.do(SubmitTask(text="compare"))
     one.given = "both"

@@ -20,7 +20,7 @@ from alita_tui.spine.ports.models import Message, ModelRequest, ToolSpec
         ("You miss 100% of the shots you don’t take", 11),
     ],
 )
-def test_known_counts_are_not_undercut(text: str, known: int) -> None:
+def test_an_estimate_is_never_below_a_known_count(text: str, known: int) -> None:
     assert known <= tokens_in(text) <= 3 * known
 
 
@@ -48,7 +48,7 @@ def asks(*texts: str) -> ModelRequest:
     )
 
 
-def test_what_a_model_counts_above_the_estimate_is_learned() -> None:
+def test_an_estimate_below_the_models_count_is_corrected() -> None:
     scales, guess = Scales(), estimate_of(asks(ENGLISH))
     first = scales.bound("p:a", guess).input_tokens
     scales.learn("p:a", guess, Usage(input_tokens=2 * first))
@@ -59,7 +59,7 @@ def test_what_a_model_counts_above_the_estimate_is_learned() -> None:
     assert scales.bound("p:b", guess).input_tokens == first
 
 
-def test_what_a_model_counts_of_a_script_is_learned_for_that_script_alone() -> None:
+def test_a_correction_for_one_script_applies_to_that_script_only() -> None:
     scales, mixed = Scales(), asks(ENGLISH, RUSSIAN)
     first = scales.bound("p:a", estimate_of(mixed)).input_tokens
     counted = len(ENGLISH) // 5 + len(RUSSIAN) // 4  # as a vocabulary of 200,000 tokens does
@@ -71,7 +71,7 @@ def test_what_a_model_counts_of_a_script_is_learned_for_that_script_alone() -> N
     assert scales.bound("p:b", estimate_of(mixed)).input_tokens == first
 
 
-def test_a_script_that_turns_out_longer_is_believed_at_once() -> None:
+def test_an_estimate_that_was_too_low_is_corrected_at_once() -> None:
     scales, guess = Scales(), estimate_of(asks(RUSSIAN))
     first = scales.bound("p:a", guess).input_tokens
     scales.learn("p:a", guess, Usage(input_tokens=first // 5))

@@ -24,7 +24,7 @@ def lab(folder: Path) -> Lab:
     )
 
 
-async def test_it_is_recorded_before_the_first_call_and_reads_as_a_range(tmp_path: Path) -> None:
+async def test_an_estimate_is_recorded_before_the_first_call_and_shown_as_a_range(tmp_path: Path) -> None:
     made = lab(tmp_path)
     asked: list[str] = []
 

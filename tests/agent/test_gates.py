@@ -30,7 +30,7 @@ def drafts(made: Lab) -> list[int]:
     return [one.attempt for one in made.events(e.BuildDrafted)]
 
 
-async def test_a_gate_is_told_what_the_person_asked_for(tmp_path: Path) -> None:
+async def test_a_check_gets_the_words_of_the_person(tmp_path: Path) -> None:
     gate = Says("literals")
     made = lab(tmp_path, "fine", gate=gate)
     ended = await made.do(TASK, when=approve)
@@ -42,7 +42,7 @@ async def test_a_gate_is_told_what_the_person_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["contract", "capabilities", "literals", "mutation", "hidden"])
-async def test_a_doubt_is_worth_a_repair(tmp_path: Path, name: GateName) -> None:
+async def test_a_doubtful_check_causes_one_repair(tmp_path: Path, name: GateName) -> None:
     made = lab(tmp_path, "odd", "fine", gate=Says(name, "odd"))
     await made.do(TASK, when=approve)
     assert drafts(made) == [1, 2]
@@ -50,7 +50,7 @@ async def test_a_doubt_is_worth_a_repair(tmp_path: Path, name: GateName) -> None
     assert made.shelf.get("double_it").draft.code.count("fine") == 1
 
 
-async def test_a_doubt_that_stays_is_for_the_person(tmp_path: Path) -> None:
+async def test_a_doubt_that_remains_is_left_to_the_person(tmp_path: Path) -> None:
     made = lab(tmp_path, "odd one", "odd two", "odd three", "odd four", gate=Says("hidden", "odd"))
     await made.do(TASK, when=approve)
     assert drafts(made) == [1, 2, 3], "two repairs, and no more"
@@ -82,7 +82,7 @@ async def test_after_repairs_that_break_it_the_earlier_draft_is_presented(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["neighbours", "replay"])
-async def test_a_twin_and_other_answers_are_not_for_the_model(tmp_path: Path, name: GateName) -> None:
+async def test_findings_about_similar_tools_cause_no_repair(tmp_path: Path, name: GateName) -> None:
     made = lab(tmp_path, "odd", "fine", gate=Says(name, "odd"))
     await made.do(TASK, when=approve)
     assert drafts(made) == [1]
@@ -104,7 +104,7 @@ async def test_a_refused_requirement_stops_a_draft_before_anything_runs(tmp_path
 
 
 @pytest.mark.parametrize(("name", "told"), [("hidden", 1), ("literals", 3)])
-async def test_of_hidden_tests_the_model_learns_one_case_only(
+async def test_the_model_learns_one_case_of_the_hidden_tests_only(
     tmp_path: Path, name: GateName, told: int
 ) -> None:
     made = lab(tmp_path, "odd", gate=Says(name))

@@ -52,13 +52,13 @@ def test_without_any_evidence_every_figure_is_marked() -> None:
 @pytest.mark.parametrize(
     ("answer", "texts"), [("Done.", 0), ("Of 3 files 2.", 0), ("78498 primes.", 2), ("78497.", 3)]
 )
-def test_of_a_long_session_no_more_is_read_than_the_answer_needs(answer: str, texts: int) -> None:
+def test_a_long_session_is_read_only_as_far_as_the_answer_needs(answer: str, texts: int) -> None:
     rest = iter(EVIDENCE)
     ungrounded(answer, rest)
     assert len(list(rest)) == len(EVIDENCE) - texts
 
 
-def test_a_long_page_and_a_long_answer_take_no_time() -> None:
+def test_long_pages_and_answers_are_checked_quickly() -> None:
     numbers = random.Random(3)
     page = " ".join(f"{numbers.random() * 1e6:.3f} words" for _ in range(40_000))
     answer = (

@@ -147,7 +147,7 @@ async def test_stopping_held_work_ends_it_without_a_model_call(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("upto", [e.ApprovalRequested, e.QuestionAsked], ids=["build", "question"])
-async def test_what_waits_for_the_person_anyway_is_not_held(
+async def test_a_task_that_waits_for_the_person_is_not_held(
     tmp_path: Path, upto: type[e.SessionEvent]
 ) -> None:
     one = await left(tmp_path, upto, BUILD if upto is e.ApprovalRequested else ASK, DONE)

@@ -67,7 +67,9 @@ async def refusal(lab: Lab, name: str, arguments: Json | None = None) -> tuple[i
     return status, why
 
 
-async def test_it_runs_on_its_own_and_is_recorded_inside_of_the_call_that_made_it(tmp_path: Path) -> None:
+async def test_a_nested_call_runs_in_its_own_container_and_is_recorded_within_its_caller(
+    tmp_path: Path,
+) -> None:
     lab = make(tmp_path)
     inner = put(lab, "inner", schema=TAKES_X, workspace="read")
     outer = put(lab, "outer", pin(inner), network=("GET a.example:443",))
@@ -153,7 +155,7 @@ async def test_bytes_that_were_edited_on_disk_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("state", ["revoked", "archived", "quarantined"])
-async def test_what_was_taken_back_after_the_grant_is_refused(tmp_path: Path, state: e.ToolState) -> None:
+async def test_a_tool_revoked_after_the_grant_is_refused(tmp_path: Path, state: e.ToolState) -> None:
     lab = make(tmp_path)
     put(lab, "outer", pin(put(lab, "inner")))
     lab.shelf.change_state("inner", 1, state)
@@ -171,7 +173,7 @@ async def test_the_granted_version_runs_although_there_is_a_newer_one(tmp_path: 
     assert lab.sandbox.jobs[1].digest == first.digest and lab.sandbox.jobs[1].capabilities.none
 
 
-async def test_a_tool_that_may_more_than_was_shown_is_refused(tmp_path: Path) -> None:
+async def test_a_tool_with_more_grants_than_were_shown_is_refused(tmp_path: Path) -> None:
     lab = make(tmp_path)
     inner = put(lab, "inner", network=("a.example:443",), workspace="read")
     put(lab, "outer", pin(inner, may=("network:a.example:443",)))
@@ -179,7 +181,7 @@ async def test_a_tool_that_may_more_than_was_shown_is_refused(tmp_path: Path) ->
     assert status == 403 and "more than was granted (workspace:read)" in why
 
 
-async def test_a_tool_of_one_task_is_lent_to_no_other(tmp_path: Path) -> None:
+async def test_a_tool_approved_for_one_task_cannot_be_called_by_another(tmp_path: Path) -> None:
     lab = make(tmp_path)
     lent = a_tool("inner")
     digest = e.build_digest(lent, e.Lock())
@@ -204,7 +206,7 @@ async def test_calls_are_nested_up_to_a_limit(tmp_path: Path) -> None:
     assert [called.depth for called in lab.events(e.ToolCalled)] == [0, 1, 2, 3]
 
 
-async def test_no_tool_is_called_that_waits_for_the_call(tmp_path: Path) -> None:
+async def test_a_tool_that_waits_for_a_call_cannot_be_called_by_it(tmp_path: Path) -> None:
     lab = make(tmp_path)
     inner = put(lab, "inner")
     outer = put(lab, "outer", pin(inner))
@@ -262,7 +264,7 @@ async def test_a_reference_is_plain_data_where_the_schema_takes_anything(tmp_pat
     assert lab.sandbox.jobs[1].arguments == {"x": {"$ref": "e1"}}
 
 
-async def test_a_failure_is_told_recorded_and_counted_for_the_tool_that_failed(tmp_path: Path) -> None:
+async def test_a_failure_is_reported_recorded_and_counted_for_the_tool_that_failed(tmp_path: Path) -> None:
     lab = make(tmp_path)
     put(lab, "outer", pin(put(lab, "inner")))
     said = Said(lab)
@@ -278,7 +280,7 @@ async def test_a_failure_is_told_recorded_and_counted_for_the_tool_that_failed(t
     assert not lab.events(e.AgentNudged)
 
 
-async def test_what_a_called_tool_leaves_is_told_with_the_agents_own_call(tmp_path: Path) -> None:
+async def test_files_of_a_called_tool_are_reported_with_the_call_of_the_agent(tmp_path: Path) -> None:
     lab = make(tmp_path)
     put(lab, "outer", pin(put(lab, "inner")))
 
@@ -338,7 +340,7 @@ async def test_after_a_crash_both_calls_end_the_inner_one_first(tmp_path: Path) 
     assert ended == calls[::-1]
 
 
-async def test_no_sandbox_for_the_called_tool_is_no_failure_of_the_caller(tmp_path: Path) -> None:
+async def test_a_missing_sandbox_for_the_called_tool_is_not_a_failure_of_the_caller(tmp_path: Path) -> None:
     lab = make(tmp_path)
     put(lab, "outer", pin(put(lab, "inner")))
     lab.sandbox.runs = [Said(lab).run(("inner", {})), SandboxUnavailable("Podman is gone.")]

@@ -77,7 +77,7 @@ async def test_the_same_error_again_and_again_ends_the_build(tmp_path: Path) -> 
     assert not lab.shelf.cards()
 
 
-async def test_an_index_that_does_not_answer_is_no_fault_of_the_draft(tmp_path: Path) -> None:
+async def test_an_index_that_does_not_answer_is_not_the_fault_of_the_draft(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, DONE, smith=(draft(requirements=("idna",)),) * 5))
     lab.sandbox.locks = [IndexUnreachable("idna cannot be installed: no answer.")] * 5
     await lab.do(TASK)
@@ -87,7 +87,7 @@ async def test_an_index_that_does_not_answer_is_no_fault_of_the_draft(tmp_path: 
     assert "no answer" in lab.events(e.BuildFailed)[0].reason
 
 
-async def test_another_lock_is_another_build(tmp_path: Path) -> None:
+async def test_a_changed_lock_breaks_the_law_of_approved_bytes(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE, smith=(draft(requirements=("idna",)),)))
     package = LockedPackage(name="idna", version="3.11", hashes=("sha256:" + "ab" * 32,))
     lab.sandbox.locks = [Lock(requirements=("idna",), packages=(package,))]
@@ -233,7 +233,7 @@ async def test_a_model_that_only_writes_text_acts_all_the_same(
     assert len(lab.events(e.AgentNudged)) == (0 if "find_tool" in replies[0].text else repairs)
 
 
-async def test_errors_of_the_world_are_said_and_survived(tmp_path: Path) -> None:
+async def test_errors_from_outside_are_reported_and_survived(tmp_path: Path) -> None:
     lab = Lab(
         tmp_path,
         rules=rules(say("search_web", query="x"), say("run_tool", name="nobody", arguments={}), DONE),
@@ -255,7 +255,7 @@ async def test_a_refused_key_fails_clearly_and_a_hiccup_is_retried(tmp_path: Pat
 SEARCHES = (say("find_tool", query="a"), say("find_tool", query="b"), DONE)
 
 
-async def test_where_nobody_is_there_the_budget_stops_before_the_call(tmp_path: Path) -> None:
+async def test_without_a_person_the_budget_stops_a_task_before_the_call(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(*SEARCHES), parks=True)
     lab.budget = Budget(session=Cap(usd=0.015))
     lab._build()
@@ -290,7 +290,7 @@ async def test_the_person_is_asked_before_the_budget_is_broken(
     )
 
 
-async def test_whoever_allows_no_more_is_not_asked_again_on_reopening(tmp_path: Path) -> None:
+async def test_a_person_who_refused_more_money_is_not_asked_again_on_reopening(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(*SEARCHES))
     lab.budget = Budget(session=Cap(usd=0.015))
     lab._build()
@@ -336,7 +336,7 @@ async def test_after_a_refusal_a_new_task_asks_anew(tmp_path: Path) -> None:
     assert len(lab.events(e.QuestionAsked)) == 2
 
 
-async def test_a_pause_for_money_survives_the_process_and_so_does_what_was_allowed(tmp_path: Path) -> None:
+async def test_a_pause_for_money_and_an_allowance_survive_the_process(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(*SEARCHES))
     lab.budget = Budget(session=Cap(usd=0.015))
     lab._build()
@@ -407,7 +407,7 @@ async def test_steering_is_read_before_the_next_step(tmp_path: Path) -> None:
     assert lab.events(e.Steered)
 
 
-async def test_an_interrupt_keeps_what_the_model_had_said(tmp_path: Path) -> None:
+async def test_an_interrupt_keeps_the_partial_reply(tmp_path: Path) -> None:
     long = ScriptReply(text="I begin with the library, because " * 40)
     lab = Lab(tmp_path, rules=rules(long))
 
@@ -546,7 +546,7 @@ async def test_a_crash_over_an_interrupt_leaves_the_task_interrupted(tmp_path: P
         lab.file.close()
 
 
-async def test_what_a_task_taught_is_kept_though_the_process_ended_before(tmp_path: Path) -> None:
+async def test_lessons_of_a_task_are_stored_even_if_the_process_ended_early(tmp_path: Path) -> None:
     whole = Lab(tmp_path / "whole", rules=rules(BUILD, RUN, DONE))
     await whole.do(TASK, when=approve)
     history = list(whole.bus.history)

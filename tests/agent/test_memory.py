@@ -46,7 +46,7 @@ def told(lab: Lab) -> str:
     return "\n".join(entry.message.text for entry in lab.context.entries())
 
 
-async def test_a_fact_is_said_corrected_recalled_and_forgotten(tmp_path: Path) -> None:
+async def test_a_fact_is_stated_corrected_recalled_and_forgotten(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(DONE))
     await lab.do(SubmitTask(text="Remember that our fiscal year starts in April. Then say eight."))
     await lab.do(SubmitTask(text="Actually, our fiscal year starts in July. Say eight again."))
@@ -85,7 +85,7 @@ async def test_only_the_persons_own_words_stand_outside_of_the_fence(tmp_path: P
     assert "evil.example" in fenced and "evil.example" not in head, "a question is a model's"
 
 
-async def test_what_is_recalled_keeps_to_its_budget_of_tokens(tmp_path: Path) -> None:
+async def test_recalled_items_stay_within_their_token_budget(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(DONE), recall_tokens=60)
     for number in range(5):
         text = f"double numbers, way {number}: {'very long words ' * (12 if number else 1)}"
@@ -128,7 +128,7 @@ async def test_no_call_is_made_that_could_break_the_budget_of_proposals(tmp_path
         assert len(made) == calls, (price, budget, unknown)
 
 
-async def test_nobody_is_asked_for_money_to_remember_by(tmp_path: Path) -> None:
+async def test_remembering_never_asks_the_person_for_money(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(DONE, propose=proposing()), propose_usd=1.0)
     lab.budget = Budget(task=Cap(usd=0.01))
     lab._build()
@@ -137,7 +137,7 @@ async def test_nobody_is_asked_for_money_to_remember_by(tmp_path: Path) -> None:
     assert not [one for one in lab.events(e.BudgetSpent) if one.role == "archivist"]
 
 
-async def test_what_a_model_proposes_in_broken_words_harms_nothing(tmp_path: Path) -> None:
+async def test_a_malformed_proposal_of_a_fact_changes_nothing(tmp_path: Path) -> None:
     for number, odd in enumerate(
         (
             say("propose_facts", facts="all"),
@@ -176,7 +176,7 @@ async def test_a_chain_that_worked_three_times_is_offered_once(tmp_path: Path) -
     assert len(offers) == 1 and "alita memory tool recipe:" in offers[0].hint
 
 
-async def test_what_an_encoder_makes_of_a_task_counts_for_its_recall(tmp_path: Path) -> None:
+async def test_vectors_of_an_encoder_count_for_the_recall_of_a_task(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(DONE, DONE))
     vectors = Vectors("m", IndexCache(tmp_path / "memory.vectors"), REQUESTS)
     lab.memory = Recollection(DocumentTable(tmp_path / "memory.json", "items"), vectors=vectors)

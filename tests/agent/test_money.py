@@ -43,7 +43,7 @@ def wordy(tokens: int) -> ModelRequest:
         (0.29, 0.01, 0.2996, "could take $0.29; $0.01 of $0.29 "),
     ],
 )
-def test_a_refused_call_does_not_look_as_if_it_would_fit(
+def test_rounding_never_makes_a_refused_call_look_affordable(
     needed: float, spent: float, limit: float, said: str
 ) -> None:
     assert said in str(Breach("session", "usd", needed, spent, limit))
@@ -58,7 +58,7 @@ def test_a_refused_call_does_not_look_as_if_it_would_fit(
         (1200.5, "tokens", "1,201 tokens"),
     ],
 )
-def test_what_is_needed_at_least_is_enough(value: float, unit: e.BudgetUnit, said: str) -> None:
+def test_the_stated_minimum_is_enough(value: float, unit: e.BudgetUnit, said: str) -> None:
     """`The next call needs at least $0.13 in all.`: whoever then allowed 0.13 was asked again."""
     assert at_least(value, unit) == said
 
@@ -92,7 +92,7 @@ async def test_without_a_cap_in_money_nothing_is_assumed() -> None:
     assert desk.events(e.BudgetSpent)[0].assumed_usd == 0 and not desk.events(e.NoticeRaised)
 
 
-def test_a_server_of_ones_own_costs_nothing() -> None:
+def test_a_local_server_costs_nothing() -> None:
     own = open_model(ModelSpec(provider="ollama", model="m"))
     other = open_model(ModelSpec(provider="custom", model="m", base_url="http://10.0.0.9/v1"))
     some = Usage(input_tokens=1000, output_tokens=1000)
@@ -143,7 +143,7 @@ ODD = [-5, 10**12, 10**30, 1.5, "12", True, [], {}, float("nan")]
 
 @pytest.mark.parametrize("count", ODD, ids=repr)
 @pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens"])
-async def test_counts_that_cannot_be_are_passed_over_with_a_word(field: str, count: Any) -> None:
+async def test_impossible_token_counts_are_ignored_with_a_notice(field: str, count: Any) -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 5, field: count}
     with OpenAIServer() as server:
         last = data({**HEAD, "choices": [], "usage": usage}).replace(b"NaN", b"1e999")
@@ -173,7 +173,7 @@ def with_person(desk: Desk) -> Questions:
     return desk.call_budget._questions
 
 
-async def test_waiting_for_the_persons_word_does_not_hold_calls_that_the_caps_allow() -> None:
+async def test_waiting_for_the_person_does_not_delay_calls_within_the_caps() -> None:
     desk = Desk(PlayedModel("p:a", steady), budget=Budget(task=Cap(tokens=9_000)))
     person = with_person(desk)
     large = asyncio.create_task(desk.calls.ask(wordy(20_000)))
@@ -196,7 +196,7 @@ class Priced(PlayedModel):
         return super().price(usage)
 
 
-async def test_one_word_answers_all_calls_that_began_before_it() -> None:
+async def test_one_answer_covers_all_calls_that_began_before_it() -> None:
     model = Priced("p:a", steady)
     desk = Desk(model, budget=Budget(task=Cap(tokens=1_000)))
     person = with_person(desk)
@@ -214,7 +214,7 @@ async def test_one_word_answers_all_calls_that_began_before_it() -> None:
     await later
 
 
-async def test_a_question_that_is_given_up_holds_nobody() -> None:
+async def test_a_cancelled_question_blocks_nobody() -> None:
     desk = Desk(PlayedModel("p:a", steady), budget=Budget(task=Cap(tokens=1_000)))
     person = with_person(desk)
     first = asyncio.create_task(desk.calls.ask(wordy(5_000)))
@@ -285,7 +285,7 @@ async def test_a_call_that_is_not_valid_is_asked_for_again_then_the_next_model_i
 
 
 @pytest.mark.parametrize("kind", ["refused", "bad_request", "context", "payment", "not_found"])
-async def test_what_one_vendor_refuses_the_next_candidate_is_asked(kind: Any) -> None:
+async def test_a_request_that_one_vendor_refuses_goes_to_the_next_candidate(kind: Any) -> None:
     from tests.support.simulation import fault
 
     desk = Desk(PlayedModel("p:a", lambda: fault(kind)), PlayedModel("p:b", steady))

@@ -41,7 +41,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-async def test_examples_needs_and_named_pages_reach_it(
+async def test_the_order_holds_examples_needs_and_named_pages(
     tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def read(_: NoWeb, url: str) -> Page:
@@ -91,7 +91,7 @@ async def test_the_order_for_a_repair_has_the_failed_call_and_the_old_code(
     assert "do not repeat them" not in text
 
 
-async def test_a_tool_that_worked_again_is_not_said_to_fail(tmp_path: Path, told: list[str]) -> None:
+async def test_a_tool_that_works_again_is_not_reported_as_failing(tmp_path: Path, told: list[str]) -> None:
     again = say("build_tool", name="double_it", goal="Double any number, halves too.")
     replies = [Rule(role="orchestrator", match="TASK: ", replies=(BUILD, RUN, RUN, again, DONE))]
     replies += [
@@ -112,7 +112,7 @@ async def test_a_repair_shows_the_traceback_and_what_changed_last(tmp_path: Path
     assert "quite another" in told[2] and '-"""Double a number. 1"""\n+"""Double a number. 2"""' in told[2]
 
 
-def test_the_form_has_no_references_and_reads_what_it_shows() -> None:
+def test_the_form_of_an_order_has_no_references_and_its_own_example_is_valid() -> None:
     (form,) = (spec.parameters for spec in specs() if spec.name == "build_tool")
     assert '"$ref":"#' not in msgspec.json.encode([spec.parameters for spec in specs()]).decode()
     assert {"network", "workspace", "secrets", "model_calls", "tools"} == set(

@@ -76,7 +76,7 @@ async def test_a_run_is_accepted_where_the_answer_rests_on_its_result(
     assert [one.grade for one in made.shelf.track("double_it", 2).outcomes] == [grade]
 
 
-async def test_a_result_that_its_schema_does_not_allow_is_told_and_counts_against_the_tool(
+async def test_a_result_that_violates_its_schema_is_reported_and_counts_against_the_tool(
     tmp_path: Path,
 ) -> None:
     made = lab(tmp_path, RUN, say("answer", text="It is eight"))
@@ -118,7 +118,7 @@ def ended_by(code: str, exception: str = "ValueError") -> RunReport:
         (ended_by('raise KeyError("no")', "KeyError"), "stale", 3, ["failed"] * 3),
     ],
 )
-async def test_input_that_the_tool_refuses_does_not_count_and_its_own_fault_does(
+async def test_refused_input_does_not_count_against_a_tool_but_its_own_fault_does(
     tmp_path: Path, report: RunReport, state: str, runs: int, counted: list[str]
 ) -> None:
     others = [say("run_tool", name="double_it", arguments={"x": number}) for number in (4, 5, 6)]
@@ -130,7 +130,7 @@ async def test_input_that_the_tool_refuses_does_not_count_and_its_own_fault_does
     assert (record.state, record.runs, record.failures) == (state, runs, runs)
 
 
-async def test_a_refused_run_counts_as_the_person_rates_it_and_no_more_once_that_is_taken_back(
+async def test_a_refused_run_counts_only_while_the_person_rates_it(
     tmp_path: Path,
 ) -> None:
     made = lab(tmp_path, RUN, say("answer", text="no idea"))
@@ -159,7 +159,7 @@ async def test_the_person_says_that_an_answer_is_wrong_and_the_tool_is_trusted_l
     assert told == "The person finds that answer wrong: I meant four twice: 44"
 
 
-async def test_a_single_run_can_be_rated_and_a_row_that_is_none_cannot(tmp_path: Path) -> None:
+async def test_a_single_run_can_be_rated_and_a_row_of_another_kind_cannot(tmp_path: Path) -> None:
     made = lab(tmp_path, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]
     await made.do(TASK)
@@ -224,7 +224,7 @@ async def test_a_rated_answer_is_not_corrected_again_by_the_next_words(tmp_path:
     assert grades(made) == ["up"]
 
 
-async def test_found_shown_used_accepted_is_kept_per_need(tmp_path: Path) -> None:
+async def test_the_outcomes_of_a_search_are_recorded_for_each_need(tmp_path: Path) -> None:
     find = say("find_tool", query="double a whole number")
     made = lab(tmp_path, find, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]
@@ -233,7 +233,7 @@ async def test_found_shown_used_accepted_is_kept_per_need(tmp_path: Path) -> Non
     assert (need.query, need.shown, need.used, need.accepted) == ("double a whole number", True, True, True)
 
 
-async def test_a_tool_that_was_shown_and_passed_by_for_another_one_says_which(tmp_path: Path) -> None:
+async def test_a_tool_that_was_passed_over_records_which_other_tool_was_used(tmp_path: Path) -> None:
     find = say("find_tool", query="double a whole number")
     build = say("build_tool", name="triple_it", goal="Triple any whole number.")
     made = lab(
@@ -276,7 +276,7 @@ async def test_only_what_happened_can_be_rated(tmp_path: Path) -> None:
     assert [one.law for one in check(made.bus.history)] == ["rate what happened"] * 2
 
 
-async def test_what_was_said_is_taken_back_by_its_own_row_and_the_tool_is_as_before(tmp_path: Path) -> None:
+async def test_undoing_a_rating_by_its_own_row_restores_the_trust_of_the_tool(tmp_path: Path) -> None:
     made = lab(tmp_path, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]
     await made.do(TASK)

@@ -127,7 +127,7 @@ def submit(lab: Lab, *names: str) -> None:
         lab.engine.send(SubmitTask(text=name))
 
 
-async def test_as_many_tasks_as_may_run_at_once_and_the_others_in_their_order(
+async def test_tasks_run_up_to_the_limit_and_the_others_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     door = Door(monkeypatch, *NAMES)
@@ -177,7 +177,7 @@ async def test_each_task_has_its_own_conversation_steps_and_results(
 
 
 @pytest.mark.parametrize("parallel", [1, 2])
-async def test_a_task_that_waits_for_an_answer_lends_its_place_unless_tasks_go_one_by_one(
+async def test_a_task_that_waits_for_an_answer_frees_its_slot_unless_tasks_run_one_by_one(
     tmp_path: Path, parallel: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     door = Door(monkeypatch, "gamma", "delta")
@@ -275,7 +275,7 @@ async def test_two_builds_wait_for_verdicts_and_a_third_task_goes_on_beside_them
     sound(lab)
 
 
-async def test_a_build_is_put_off_of_the_task_that_waits_for_it(tmp_path: Path) -> None:
+async def test_a_build_is_postponed_for_the_task_that_waits_for_it(tmp_path: Path) -> None:
     rules = [*building("alpha", "tool_a"), *building("beta", "tool_b")]
     lab = Lab(tmp_path, rules=rules, parallel=2)
     async with at_work(lab):
@@ -362,7 +362,7 @@ async def test_a_tasks_cap_binds_it_alone_and_a_shared_cap_counts_what_is_reserv
     sound(lab)
 
 
-async def test_a_label_means_the_tasks_own_run(tmp_path: Path) -> None:
+async def test_a_label_refers_to_a_run_of_the_same_task(tmp_path: Path) -> None:
     """Two tasks label a run `out`; what refers to it gets the result of its own task."""
     lab = Lab(tmp_path, rules=[], parallel=2)
     run = Rule(role="orchestrator", match="unused", replies=())

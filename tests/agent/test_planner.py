@@ -70,7 +70,7 @@ def planner_calls(lab: Lab) -> int:
     return sum(request.role == "planner" for request in lab.asked)
 
 
-async def test_a_plan_with_better_tools_is_followed_and_the_model_is_told(tmp_path: Path) -> None:
+async def test_a_plan_with_better_tools_is_followed_and_the_model_learns_of_it(tmp_path: Path) -> None:
     lab = lab_with(
         tmp_path,
         {"slow_double": (1, 9), "fast_double": (12, 0)},
@@ -87,7 +87,7 @@ async def test_a_plan_with_better_tools_is_followed_and_the_model_is_told(tmp_pa
     assert planner_calls(lab) == 1
 
 
-async def test_the_agents_own_plan_stays_where_it_is_worth_most(tmp_path: Path) -> None:
+async def test_the_own_plan_of_the_agent_stays_if_it_is_the_best(tmp_path: Path) -> None:
     lab = lab_with(
         tmp_path,
         {"slow_double": (12, 0), "fast_double": (1, 9)},
@@ -108,7 +108,7 @@ async def test_the_agents_own_plan_stays_where_it_is_worth_most(tmp_path: Path) 
     ],
     ids=["empty library", "nothing is known of the tools", "switched off"],
 )
-async def test_no_call_is_spent_where_nothing_tells_plans_apart(
+async def test_the_planner_is_not_called_if_no_plan_could_be_better(
     tmp_path: Path, records: dict[str, tuple[int, int]], plans: int
 ) -> None:
     lab = lab_with(tmp_path, records, rules(OWN, DONE, propose=proposing("fast_double")), plans=plans)
@@ -214,7 +214,7 @@ def test_the_row_says_what_was_compared_and_what_each_is_worth() -> None:
     )
 
 
-def test_a_record_that_follows_no_plan_or_changes_it_too_often_is_told() -> None:
+def test_a_record_that_follows_no_plan_or_changes_it_too_often_breaks_a_law() -> None:
     plan = PlanCandidate(steps=("a", "b"))
     tape = streams.Tape()
     streams.opened(tape)
@@ -227,7 +227,9 @@ def test_a_record_that_follows_no_plan_or_changes_it_too_often_is_told() -> None
 
 
 @pytest.mark.parametrize("chosen", [-9, -1, 1, 10**12])
-async def test_a_damaged_record_of_a_plan_is_shown_told_and_gone_on_with(tmp_path: Path, chosen: int) -> None:
+async def test_a_damaged_record_of_a_plan_is_reported_and_the_session_continues(
+    tmp_path: Path, chosen: int
+) -> None:
     written = e.PlansWeighed(
         task_id=e.TaskId("t1"), candidates=(PlanCandidate(steps=("a", "b")),), chosen=chosen
     )

@@ -41,7 +41,7 @@ async def test_a_plan_is_ticked_beside_other_actions_and_ends_with_its_task(tmp_
     assert rows[1][0].detail == "1. ✓ look\n2. ▸ build it\n3. – ask\n4. ○ run it"
 
 
-async def test_what_was_being_done_when_its_task_failed_has_failed(tmp_path: Path) -> None:
+async def test_the_current_step_fails_together_with_its_task(tmp_path: Path) -> None:
     script = rules(say("plan", steps=["[>] look", "go on"]), say("nonsense"), say("nonsense"))
     lab = Lab(tmp_path, rules=script)
     assert (await lab.do(TASK)).outcome == "failed"
@@ -63,7 +63,7 @@ async def test_what_was_being_done_when_its_task_failed_has_failed(tmp_path: Pat
         ("[x]", "[x]", "done"),
     ],
 )
-def test_marks(written: str, text: str, status: str) -> None:
+def test_marks_of_steps_are_parsed(written: str, text: str, status: str) -> None:
     made = checklist(e.TaskId("t"), [written], None)
     assert (made.steps, made.status) == ((text,), (status,))
 
@@ -112,5 +112,5 @@ async def test_the_person_changes_the_plan_while_it_runs(tmp_path: Path) -> None
         ("make a /plan a; b", None),
     ],
 )
-def test_what_the_person_writes(text: str, steps: tuple[str, ...] | None) -> None:
+def test_a_plan_written_by_the_person_is_parsed(text: str, steps: tuple[str, ...] | None) -> None:
     assert from_person(text) == steps

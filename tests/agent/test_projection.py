@@ -19,7 +19,7 @@ class Kept:
         return
 
 
-async def test_it_is_what_the_whole_history_comes_to():
+async def test_the_projection_equals_the_reduced_history():
     history = [one for one in streams.walkthrough() if one.durable]
     bus = Bus("s", Kept(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
     stands = StateProjection(bus)

@@ -38,7 +38,7 @@ FULL = Surroundings(
 )
 
 
-def test_every_kind_of_grant_is_told_with_how_it_is_written_and_reached() -> None:
+def test_the_prompt_explains_how_each_grant_is_written_and_reached() -> None:
     assert {*offered(browser=True)} == {*Capabilities.__struct_fields__}
     prompt = orchestrator_prompt(FULL)
     for how in REACHED.values():
@@ -48,7 +48,7 @@ def test_every_kind_of_grant_is_told_with_how_it_is_written_and_reached() -> Non
     assert "without network" not in prompt and "exactly one" not in prompt.lower()
 
 
-def test_what_the_person_named_is_there_and_what_came_from_outside_is_not_in_the_prompt() -> None:
+def test_the_prompt_holds_what_the_person_named_and_nothing_from_outside() -> None:
     prompt = orchestrator_prompt(FULL)
     for one in ("(UTC+1, de_DE)", "Linux, Python 3.12", "50 tools", "GET api.example.org:443", "STOCK_TOKEN"):
         assert one in prompt
@@ -60,7 +60,7 @@ def test_what_the_person_named_is_there_and_what_came_from_outside_is_not_in_the
 
 
 @pytest.mark.parametrize("around", [Surroundings(), FULL], ids=["nothing", "everything"])
-def test_no_place_of_a_template_stays_empty(around: Surroundings) -> None:
+def test_every_placeholder_of_a_template_is_filled(around: Surroundings) -> None:
     assert "{surroundings}" not in orchestrator_prompt(around)
     assert "{grants}" not in orchestrator_prompt(msgspec.structs.replace(around, files=()))
 

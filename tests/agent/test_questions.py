@@ -34,7 +34,7 @@ async def test_an_answer_at_once_is_not_lost() -> None:
         assert await bus.person.ask("q1", "How many?") == "42"
 
 
-async def test_an_answer_to_what_nobody_asks_any_more_is_passed_over() -> None:
+async def test_an_answer_to_a_withdrawn_question_is_ignored() -> None:
     bus = Eager()
     bus.person = Questions(bus, parks=False)  # type: ignore[arg-type]
     waiting = asyncio.create_task(bus.person.wait("q1"))

@@ -78,7 +78,7 @@ async def answer_and_finish(lab: Lab) -> list[str]:
     return [one.text for one in lab.events(e.TaskSubmitted)]
 
 
-async def test_what_the_person_did_with_the_queue_holds_in_the_next_process(tmp_path: Path) -> None:
+async def test_changes_to_the_queue_survive_into_the_next_process(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=answering(*NAMES, "the third, rewritten"))
     async with at_work(lab):
         ids = await busy_with_five(lab)
@@ -96,7 +96,7 @@ async def test_what_the_person_did_with_the_queue_holds_in_the_next_process(tmp_
     assert reduce_all(lab.bus.history).queue == ()
 
 
-async def test_a_paused_queue_begins_nothing_not_even_in_the_next_process_until_it_goes_on(
+async def test_a_paused_queue_begins_nothing_until_resumed_even_in_the_next_process(
     tmp_path: Path,
 ) -> None:
     lab = Lab(tmp_path, rules=answering(*NAMES))
@@ -191,7 +191,7 @@ CHANGES = st.lists(
 
 @given(changes=CHANGES)
 @settings(max_examples=50)
-def test_any_changes_leave_the_engine_and_the_record_with_the_same_queue(
+def test_after_any_changes_engine_and_record_have_the_same_queue(
     changes: list[tuple[str, int, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     asyncio.run(_changed(Lab(tmp_path_factory.mktemp("queue"), rules=answering(*NAMES)), changes))
@@ -235,7 +235,7 @@ async def _changed(lab: Lab, changes: list[tuple[str, int, int]]) -> None:
 FIVE = ("one", "two", "three", "four", "five")
 
 
-async def test_a_queue_of_five_goes_on_from_wherever_the_process_ended(tmp_path: Path) -> None:
+async def test_a_queue_of_five_continues_wherever_the_process_ended(tmp_path: Path) -> None:
     """Each write may be the last one of a process: the next one loses no task and does none twice."""
     whole = Lab(tmp_path / "whole", rules=answering(*FIVE, "new"))
     whole.engine.send(SwitchQueue(paused=True))

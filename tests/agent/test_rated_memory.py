@@ -80,7 +80,7 @@ async def test_an_answer_found_wrong_is_not_recalled_and_one_found_good_is_befor
     assert recalled(await said(tmp_path / "e", DOWN, UP)) > plain, "the newest word counts"
 
 
-async def test_a_word_about_a_build_moves_the_recipe_that_rests_on_its_tool_and_no_answer(
+async def test_rating_a_build_affects_recipes_with_its_tool_and_no_answers(
     tmp_path: Path,
 ) -> None:
     async def built(folder: Path, *words: GiveFeedback) -> Lab:
@@ -104,7 +104,7 @@ async def test_a_word_about_a_build_moves_the_recipe_that_rests_on_its_tool_and_
     assert (kept(back, "recipe").worked, kept(back, "recipe").failed) == (1, 0)
 
 
-def test_what_the_person_said_themselves_holds_whatever_became_of_the_answer(tmp_path: Path) -> None:
+def test_facts_stated_by_the_person_hold_whatever_the_answer_was_rated(tmp_path: Path) -> None:
     memory = Recollection(DocumentTable(tmp_path / "memory.json", "items"))
     fact = MemoryItem(
         item_id="fact:1", memory="semantic", text="our fiscal year starts in April", source_session="s",

@@ -73,7 +73,7 @@ async def test_nothing_differs_where_nothing_changed(name: str) -> None:
     assert [one.seq for one in done if one.what == "reply"] == [one.seq for one in replies]
 
 
-async def test_what_runs_is_what_was_recorded_and_is_granted_nothing() -> None:
+async def test_a_rerun_uses_the_recorded_code_and_grants_nothing() -> None:
     whole = walkthrough()
     done, sandbox = await rerun(whole)
     calls = [one.event for one in whole if isinstance(one.event, e.ToolCalled)]
@@ -86,7 +86,7 @@ async def test_what_runs_is_what_was_recorded_and_is_granted_nothing() -> None:
     assert len([one for one in done if one.what == "tests"]) == 2
 
 
-async def test_every_difference_is_told() -> None:
+async def test_every_difference_is_reported() -> None:
     def change(report: RunReport) -> RunReport:
         if report.cases:
             cases = (replace(report.cases[0], passed=not report.cases[0].passed), *report.cases[1:])
@@ -105,7 +105,7 @@ async def test_every_difference_is_told() -> None:
     assert "stdout: nothing → more" in call.differences
 
 
-async def test_of_something_long_the_place_is_shown_where_it_differs() -> None:
+async def test_long_values_are_shown_at_the_place_where_they_differ() -> None:
     whole = []
     for one in walkthrough():
         event = one.event
@@ -118,7 +118,7 @@ async def test_of_something_long_the_place_is_shown_where_it_differs() -> None:
     assert told.startswith("stdout: …x") and "then was → …x" in told and told.endswith("then is")
 
 
-async def test_a_reply_that_is_read_otherwise_now_is_a_difference() -> None:
+async def test_a_reply_that_is_parsed_differently_now_is_a_difference() -> None:
     changed, broken = [], []
     for one in walkthrough():
         event = one.event
@@ -157,7 +157,7 @@ async def test_a_tool_that_was_granted_something_is_not_run_again() -> None:
     assert sandbox.jobs == []
 
 
-async def test_a_tool_that_is_not_here_or_another_one_is_not_run() -> None:
+async def test_a_missing_or_changed_tool_is_not_run() -> None:
     whole = golden("golden-exit")
     done, sandbox = await rerun(whole)
     (call,) = [one for one in done if one.what == "call"]
@@ -181,7 +181,7 @@ async def test_a_tool_that_is_not_here_or_another_one_is_not_run() -> None:
     assert sandbox.jobs == []
 
 
-async def test_a_sandbox_that_is_not_there_is_no_difference() -> None:
+async def test_a_missing_sandbox_is_no_difference() -> None:
     class Gone(Echo):
         async def run(self, job: Job, on_output, progress) -> RunReport:
             raise SandboxUnavailable("No sandbox.")

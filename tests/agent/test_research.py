@@ -59,7 +59,7 @@ def seen(lab: Lab) -> list[str]:
     return [entry.message.text for entry in conversation(lab.bus.history) if entry.message.role == "tool"]
 
 
-async def test_a_long_page_is_read_on_by_what_the_model_is_told_and_fetched_once(
+async def test_a_long_page_is_read_further_as_the_model_is_told_and_fetched_once(
     tmp_path: Path, site: Site
 ) -> None:
     url = site.html("/manual", MANUAL, "text/plain")
@@ -89,7 +89,7 @@ async def test_a_long_page_is_read_on_by_what_the_model_is_told_and_fetched_once
     assert second.whole == "" and second.copied and second.text == text[offset:]
 
 
-async def test_the_title_is_said_where_the_text_does_not_say_it(tmp_path: Path, site: Site) -> None:
+async def test_the_title_is_shown_if_the_text_does_not_contain_it(tmp_path: Path, site: Site) -> None:
     words = "Enough words stand here to be an article of its own. " * 150
     url = site.html("/t", f"<title>Torque of the M3</title><main><p>{words}</p></main>")
     lab = opened(tmp_path, site, say("read_page", url=url), say("read_page", url=url, offset=4990), DONE)
@@ -169,7 +169,7 @@ async def test_a_task_that_is_taken_up_again_has_the_pages_it_read_before(
     assert [(one.url, one.excerpt) for one in order.sources] == [(url, MANUAL.strip())]
 
 
-async def test_a_key_that_a_part_would_cut_is_on_no_record(tmp_path: Path, site: Site) -> None:
+async def test_a_secret_cut_by_the_end_of_a_part_is_not_recorded(tmp_path: Path, site: Site) -> None:
     key = "sk-ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
     text = "w" * (PASSAGE - 10) + key + " and more " * 2000
     lab = Lab(
@@ -256,7 +256,7 @@ async def test_records_of_older_versions_are_shown_whole(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("scripts", ["run", "needed"])
-async def test_a_page_made_by_scripts_says_so_and_no_host_that_it_names_speaks(
+async def test_a_page_made_by_scripts_is_reported_without_words_of_the_page(
     tmp_path: Path, scripts: Any
 ) -> None:
     class Scripted:

@@ -38,7 +38,7 @@ async def test_a_parked_build_goes_on_with_the_steps_of_its_own_task_alone(tmp_p
     assert steps(lab) == [1, 2, 3, 4, 5, 1, 2, 3]
 
 
-async def test_what_stopped_at_a_limit_is_tried_again_with_as_many_steps_more(tmp_path: Path) -> None:
+async def test_a_task_that_stopped_at_a_limit_is_retried_with_that_many_more_steps(tmp_path: Path) -> None:
     lab = Lab(
         tmp_path,
         max_steps=3,
@@ -54,14 +54,14 @@ async def test_what_stopped_at_a_limit_is_tried_again_with_as_many_steps_more(tm
     assert (second.text, second.again, second.retried) == (first.text, first.task_id, True)
 
 
-async def test_what_lost_its_sandbox_or_its_model_is_tried_again(tmp_path: Path) -> None:
+async def test_a_task_that_lost_its_sandbox_or_model_is_retried(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(say("nonsense"), say("nonsense"), say("answer", text="now")))
     assert (await lab.do(TASK)).outcome == "failed"
     assert (await lab.do(Retry())).answer == "now"
 
 
 @pytest.mark.parametrize("end", ["nothing", "answered"])
-async def test_what_cannot_be_tried_again_says_why(tmp_path: Path, end: str) -> None:
+async def test_a_task_that_cannot_be_retried_says_why(tmp_path: Path, end: str) -> None:
     lab = Lab(tmp_path, rules=rules(say("answer", text="4")))
     if end == "answered":
         await lab.do(TASK)

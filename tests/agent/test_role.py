@@ -24,13 +24,13 @@ def test_the_shipped_roles_are_there_and_speak_to_their_reader() -> None:
     assert [role.name for role in roles if "delegate" in role.actions] == []
 
 
-def test_no_role_can_be_allowed_what_is_the_leads() -> None:
+def test_no_role_can_be_allowed_actions_of_the_lead() -> None:
     allowed = {*get_args(RoleAction)}
     assert allowed - {"delegate"} <= ACTIONS.keys()
     assert not allowed & {"answer", "plan", "ask_user", "wait"}
 
 
-def test_a_file_makes_a_role_and_takes_the_place_of_a_shipped_one(tmp_path: Path) -> None:
+def test_a_file_defines_a_role_or_replaces_a_shipped_one(tmp_path: Path) -> None:
     (tmp_path / "counter.toml").write_text(LEAST + 'actions = ["look"]\ntools = ["csv_*", "sum"]\n')
     (tmp_path / "writer.toml").write_text(LEAST)
     (tmp_path / "notes.txt").write_text("no role")

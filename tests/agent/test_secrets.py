@@ -14,7 +14,7 @@ from tests.agent.lab import Lab, draft, say
 SECRET = "open-sesame-4711"
 
 
-async def test_no_way_in_leads_to_a_file(tmp_path: Path) -> None:
+async def test_a_secret_reaches_no_file_whichever_way_it_came_in(tmp_path: Path) -> None:
     smith = draft(marker=SECRET)
     smith.requests[0].arguments["input_schema"]["additionalProperties"] = True
     rules = [

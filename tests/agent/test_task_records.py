@@ -17,7 +17,7 @@ from tests.agent.lab import Lab, say
 from tests.agent.test_parallel import doing
 
 
-async def test_earlier_tasks_are_not_read_for_what_this_one_has_not(
+async def test_records_of_earlier_tasks_are_not_read_for_what_this_task_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = Lab(

@@ -40,7 +40,7 @@ async def test_a_task_that_was_answered_without_the_result_teaches_nothing(tmp_p
     assert met(made) == set()
 
 
-async def test_what_the_person_finds_wrong_is_learned_no_more(tmp_path: Path) -> None:
+async def test_an_answer_that_the_person_finds_wrong_is_no_longer_learned_from(tmp_path: Path) -> None:
     made = lab(tmp_path, FIND, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]
 
@@ -51,7 +51,7 @@ async def test_what_the_person_finds_wrong_is_learned_no_more(tmp_path: Path) ->
     assert met(made) == set()
 
 
-async def test_a_search_tells_how_likely_it_is_and_whether_it_came_true(tmp_path: Path) -> None:
+async def test_a_search_records_its_probability_and_its_outcome(tmp_path: Path) -> None:
     made = lab(tmp_path, FIND, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]
     await made.do(TASK)
@@ -84,11 +84,11 @@ async def test_old_registries_keep_what_they_learned(tmp_path: Path) -> None:
         ("make tea and then water the plants", "quantum", "make tea and then water the plants"),
     ],
 )
-def test_the_part_of_a_task_that_a_tool_answers(task: str, about: str, part: str) -> None:
+def test_the_part_of_a_task_that_a_tool_answers_is_found(task: str, about: str, part: str) -> None:
     assert relevant(task, about) == part
 
 
-def test_an_older_search_is_read_and_told_as_before() -> None:
+def test_a_search_recorded_by_an_older_version_is_readable() -> None:
     raw = b'{"action_id":"a","query":"q","near_misses":[{"name":"n","version":1,"score":0.2}]}'
     old = msgspec.json.decode(raw, type=e.ToolSearched)
     assert (old.band, old.evidence) == ("", "")

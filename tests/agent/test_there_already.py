@@ -44,7 +44,7 @@ def told(one: Lab) -> list[str]:
     return [entry.message.text for entry in conversation(one.bus.history) if entry.message.role == "tool"]
 
 
-async def test_what_the_library_has_is_shown_instead_of_built(tmp_path: Path) -> None:
+async def test_a_tool_of_the_library_is_shown_instead_of_built(tmp_path: Path) -> None:
     one = lab(tmp_path, ORDER, RUN, DONE)
     assert (await one.do(TASK, when=approve)).outcome == "answered"
     assert not one.events(e.BuildStarted)
@@ -59,13 +59,13 @@ async def test_a_build_that_is_ordered_again_after_a_hint_is_made(tmp_path: Path
     assert [event.name for event in one.events(e.BuildStarted)] == ["double_number"]
 
 
-async def test_what_a_search_has_shown_is_not_shown_again(tmp_path: Path) -> None:
+async def test_a_tool_that_a_search_has_shown_is_not_shown_again(tmp_path: Path) -> None:
     one = lab(tmp_path, say("find_tool", query="double a whole number"), ORDER, DONE)
     await one.do(TASK, when=approve)
     assert len(one.events(e.ToolSearched)) == 1 and one.events(e.BuildStarted)
 
 
-async def test_a_new_version_and_what_nothing_does_are_built_at_once(tmp_path: Path) -> None:
+async def test_a_new_version_or_a_tool_without_a_match_is_built_at_once(tmp_path: Path) -> None:
     anew = say("build_tool", "mend it", name="double_it", goal="Double a whole number.")
     one = lab(tmp_path, OTHER, anew, DONE)
     one.rules.append(

@@ -154,7 +154,7 @@ def test_no_kind_of_text_is_undercounted_by_more_than_the_margin(
 
 
 @pytest.mark.parametrize("kind", ["prose", "code", "German", "Chinese", "JSON", "base64"])
-def test_what_is_common_is_not_overcounted_by_far(tokenizers: dict[str, Counter], kind: str) -> None:
+def test_common_text_is_not_overcounted_by_far(tokenizers: dict[str, Counter], kind: str) -> None:
     most = max(count(CORPUS[kind]) for count in tokenizers.values())
     assert tokens_in(CORPUS[kind]) <= 1.6 * most
 

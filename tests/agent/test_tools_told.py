@@ -30,7 +30,7 @@ async def test_an_approval_tells_the_model_how_the_tool_is_called(tmp_path: Path
     assert 'run_tool {"name": "double_it", "arguments": {"x":1}} gives 2' in said
 
 
-async def test_a_search_shows_signature_schemas_grants_trust_success_and_an_example(tmp_path: Path) -> None:
+async def test_a_search_shows_signature_schemas_grants_trust_record_and_an_example(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, DONE))
     await lab.do(TASK, when=approve)
     lab.rules[:] = rules(FIND, DONE)
@@ -53,7 +53,7 @@ async def test_a_search_shows_signature_schemas_grants_trust_success_and_an_exam
     assert '"arguments": {"x":4}} gave\n<untrusted source="double_it">\n4\n</untrusted>' in shown
 
 
-async def test_what_a_tool_may_use_is_told(tmp_path: Path) -> None:
+async def test_the_grants_of_a_tool_are_shown(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(FIND, DONE))
     asks = Capabilities(network=("GET api.example.org:443",), secrets=("TOKEN",))
     draft = msgspec.structs.replace(

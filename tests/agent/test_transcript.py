@@ -114,7 +114,7 @@ def test_a_task_that_has_ended_leaves_nothing_of_what_it_read() -> None:
     assert grown < 40_000, f"{grown} bytes of 540,000"
 
 
-def test_a_text_that_was_counted_is_not_kept() -> None:
+def test_a_counted_text_is_not_held_in_memory() -> None:
     tracemalloc.start()
     try:
         before = held()
@@ -139,7 +139,7 @@ def test_a_text_that_was_counted_is_not_kept() -> None:
         max_size=60,
     )
 )
-def test_what_left_memory_is_shown_as_if_it_had_stayed(steps: list[tuple[str, int]]) -> None:
+def test_text_that_left_memory_is_shown_unchanged(steps: list[tuple[str, int]]) -> None:
     """Whatever happens beside and after it: turns, earlier tasks, and what events brought."""
     events: list[Told] = []
     going: list[e.TaskId] = []

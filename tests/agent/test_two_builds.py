@@ -70,7 +70,7 @@ async def test_one_verdict_at_a_time_is_taken_up_and_the_other_build_still_waits
     assert len(lab.events(e.ApprovalRequested)) == 2
 
 
-async def test_a_rejection_of_the_first_does_not_drop_the_second(tmp_path: Path) -> None:
+async def test_rejecting_the_first_build_does_not_drop_the_second(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=script())
     decided: list[e.Decision] = ["rejected", "approved"]
 
@@ -81,7 +81,7 @@ async def test_a_rejection_of_the_first_does_not_drop_the_second(tmp_path: Path)
     assert [made.card.name for made in lab.events(e.ToolRegistered)] == ["halve_it"]
 
 
-async def test_what_may_need_a_parked_build_is_not_done(tmp_path: Path) -> None:
+async def test_an_action_that_may_need_a_parked_build_is_not_carried_out(tmp_path: Path) -> None:
     run = ScriptRequest(name="run_tool", arguments={"name": "double_it", "arguments": {"x": 1}})
     lab = Lab(
         tmp_path, rules=script(run, ScriptRequest(name="answer", arguments={"text": "two"})), parks=True
@@ -91,7 +91,7 @@ async def test_what_may_need_a_parked_build_is_not_done(tmp_path: Path) -> None:
     assert [one.action for one in lab.events(e.ActionChosen)] == ["build_tool", "build_tool"]
 
 
-async def test_a_build_that_was_not_begun_when_the_process_ended_is_made_after_the_one_before(
+async def test_a_build_that_had_not_begun_when_the_process_ended_is_made_in_its_turn(
     tmp_path: Path,
 ) -> None:
     lab = Lab(tmp_path, rules=script())

@@ -76,7 +76,7 @@ async def test_an_approval_for_the_task_lends_the_tool_and_takes_it_back(tmp_pat
     assert "no tool double_it" in one.events(e.ActionFailed)[-1].text
 
 
-async def test_what_was_lent_may_not_run_after_its_task(tmp_path: Path) -> None:
+async def test_a_lent_tool_may_not_run_after_its_task(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE)
     await one.do(TASK, when=answers({"decision": "approved", "lasting": "task"}))
     called = one.events(e.ToolCalled)[0]
@@ -87,7 +87,7 @@ async def test_what_was_lent_may_not_run_after_its_task(tmp_path: Path) -> None:
     assert broken == {"run what was approved", "act before the end"}
 
 
-async def test_what_is_granted_may_be_less_than_what_is_asked(tmp_path: Path) -> None:
+async def test_the_person_may_grant_less_than_was_requested(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE, smith=(asking(),))
     granted = {"network": ["api.example:443"]}
     await one.do(TASK, when=answers({"decision": "approved", "grants": granted}))
@@ -98,7 +98,7 @@ async def test_what_is_granted_may_be_less_than_what_is_asked(tmp_path: Path) ->
     assert manifest["granted"] == granted
 
 
-async def test_nothing_beyond_what_is_asked_can_be_granted(tmp_path: Path) -> None:
+async def test_nothing_beyond_the_request_can_be_granted(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE)
     await one.begin()
     asked = asyncio.create_task(
@@ -127,7 +127,7 @@ async def _do_unchecked(one: Lab, verdict: dict[str, Any]) -> None:
     await answering
 
 
-async def test_testing_again_grants_what_was_asked_and_asks_again(tmp_path: Path) -> None:
+async def test_testing_again_uses_the_requested_grants_and_asks_again(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE, smith=(asking(),))
     one.sandbox.tests = [PASS, PASS, PASS, failing("no answer from api.example")]
     without = {"secrets": ["TOKEN"]}
@@ -231,9 +231,7 @@ async def test_tags_and_reason_reach_the_model_and_stay_as_a_lesson(tmp_path: Pa
         (["secret:NOT_ASKED"], Ban(ban_id="")),
     ],
 )
-async def test_a_ban_is_kept_and_names_what_it_is_against(
-    tmp_path: Path, banned: list[str], left: Ban
-) -> None:
+async def test_a_ban_is_stored_with_what_it_is_against(tmp_path: Path, banned: list[str], left: Ban) -> None:
     one = lab(tmp_path, BUILD, DONE, smith=(asking(),))
     await one.do(TASK, when=answers({"decision": "banned", "banned": banned, "reason": "never"}))
     (ban,) = one.shelf.bans.all()
@@ -250,7 +248,7 @@ async def test_a_banned_name_is_not_built_and_costs_no_call(tmp_path: Path) -> N
     assert not [reply for reply in one.events(e.ModelReplied) if reply.role == "toolsmith"]
 
 
-async def test_a_draft_that_asks_for_what_is_banned_goes_back_to_be_repaired(tmp_path: Path) -> None:
+async def test_a_draft_that_requests_a_banned_grant_goes_back_for_repair(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE, smith=(asking(), draft()))
     one.shelf.ban(Ban(ban_id="b", capabilities=("secret:TOKEN",), by="ada"))
     await one.do(TASK, when=answers({"decision": "approved"}))
@@ -271,7 +269,7 @@ async def test_banned_bytes_neither_register_nor_run(tmp_path: Path) -> None:
     assert one.shelf.get("double_it").digest == digest
 
 
-async def test_an_edit_that_does_not_parse_is_shown_as_it_is(tmp_path: Path) -> None:
+async def test_an_edit_that_does_not_parse_is_shown_unchanged(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE)
     broken = {"decision": "edited", "code": "# /// script\n# dependencies = [\n# ///\ndef run(:\n"}
     await one.do(TASK, when=answers(broken, {"decision": "rejected", "reason": "my mistake"}))

@@ -40,7 +40,7 @@ def checked(one: Lab) -> list[tuple[str, bool]]:
     return [(event.finding, event.returned) for event in one.events(e.AnswerVerified)]
 
 
-async def test_an_answer_that_holds_is_given(tmp_path: Path) -> None:
+async def test_a_verified_answer_is_given(tmp_path: Path) -> None:
     one = lab(tmp_path, finding(True))
     ended = await one.do(TASK, when=approve)
     assert (ended.outcome, ended.answer) == ("answered", "seven")
@@ -67,7 +67,7 @@ async def test_a_refusal_comes_back_once_and_the_next_answer_is_given_with_its_f
     assert "<untrusted" in told.text and "still wrong" not in told.text
 
 
-async def test_it_sees_task_answer_and_evidence_and_not_the_reasoning(tmp_path: Path) -> None:
+async def test_the_verifier_sees_task_answer_and_evidence_but_no_reasoning(tmp_path: Path) -> None:
     one = lab(tmp_path, finding(True))
     one.sandbox.runs = [RunReport(status="ok", exit_code=0, result=8, stdout="working")]
     await one.do(TASK, when=approve)
@@ -83,7 +83,7 @@ async def test_it_sees_task_answer_and_evidence_and_not_the_reasoning(tmp_path: 
 @pytest.mark.parametrize(
     "found", [say(words="no call"), say("give_finding", holds="perhaps"), say("give_finding"), say("other", holds=True)]
 )  # fmt: skip
-async def test_a_check_that_comes_to_nothing_keeps_no_answer_back(tmp_path: Path, found: Any) -> None:
+async def test_a_verification_that_fails_does_not_hold_back_an_answer(tmp_path: Path, found: Any) -> None:
     one = lab(tmp_path, found)
     ended = await one.do(TASK, when=approve)
     assert (ended.outcome, ended.answer) == ("answered", "seven")
@@ -103,7 +103,7 @@ async def test_an_answer_that_is_text_alone_is_checked_as_well(tmp_path: Path) -
     assert "wrong" in one.requests[-1].messages[-1].text
 
 
-async def test_costly_is_what_known_prices_say_and_an_assumed_one_says_nothing(tmp_path: Path) -> None:
+async def test_an_assumed_price_does_not_make_a_task_costly(tmp_path: Path) -> None:
     cheap = lab(tmp_path / "a", finding(True), verify="costly", verify_usd=0.10)
     await cheap.do(TASK, when=approve)
     assert checked(cheap) == []  # four or five calls of a cent

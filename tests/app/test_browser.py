@@ -44,7 +44,7 @@ async def opened(web: aiohttp.ClientSession, address: str, **headers: str) -> in
         return error.status
 
 
-async def test_only_the_page_with_the_token_opens_a_console(served: Served) -> None:
+async def test_a_console_opens_only_for_the_page_with_the_token(served: Served) -> None:
     base = f"http://{served.host}"
     async with aiohttp.ClientSession() as web:
         for address in (
@@ -78,7 +78,7 @@ async def test_only_the_page_with_the_token_opens_a_console(served: Served) -> N
                 assert answer.status in (403, 404), path
 
 
-async def test_the_page_loads_and_frames_nothing_of_elsewhere(served: Served) -> None:
+async def test_the_page_loads_and_frames_nothing_from_elsewhere(served: Served) -> None:
     async with aiohttp.ClientSession() as web, web.get(served.link) as answer:
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
@@ -90,7 +90,7 @@ async def test_the_page_loads_and_frames_nothing_of_elsewhere(served: Served) ->
         assert set(re.findall(r"https?://([^/\"]+)", await answer.text())) <= {served.host}
 
 
-async def test_no_more_than_four_consoles_and_none_outlives_its_page(served: Served) -> None:
+async def test_at_most_four_consoles_run_and_none_outlives_its_page(served: Served) -> None:
     base = f"http://{served.host}"
     async with aiohttp.ClientSession() as web:
         sockets = [
@@ -109,7 +109,7 @@ async def test_no_more_than_four_consoles_and_none_outlives_its_page(served: Ser
 @pytest.mark.parametrize(
     "message", ["", "[]", "{}", '["stdin"]', '["resize", {"width": "x"}]', "[" * 100_000, '["open", "x"]']
 )
-async def test_what_no_page_sends_ends_the_console(served: Served, message: str) -> None:
+async def test_a_message_that_no_page_sends_ends_the_console(served: Served, message: str) -> None:
     async with aiohttp.ClientSession() as web:
         socket = await web.ws_connect(await ticket(web, served), headers={"Origin": f"http://{served.host}"})
         await socket.send_str('["resize", {"width": 100000, "height": -3}]')

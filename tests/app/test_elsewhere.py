@@ -140,7 +140,7 @@ def test_an_approval_written_into_a_file_is_asked_for_here(tmp_path: Path, lasti
 
 
 @pytest.mark.parametrize("lasting", ["library", "task"])
-def test_a_session_from_elsewhere_does_not_go_on(tmp_path: Path, lasting: Lasting) -> None:
+def test_a_session_from_elsewhere_cannot_be_continued(tmp_path: Path, lasting: Lasting) -> None:
     app = home(tmp_path)
     session_id = imported(app, up_to_the_approval(lasting), tmp_path)
     with pytest.raises(UsageError, match="comes from elsewhere"):
@@ -205,9 +205,7 @@ def killed_after_the_approval(folder: Path) -> tuple[CrashApp, str]:
 
 
 @pytest.mark.parametrize("meanwhile", [lambda *_: None, forgets, rates, pauses, switches])
-def test_a_verdict_that_was_given_here_survives_a_kill_whatever_is_done_first(
-    tmp_path: Path, meanwhile: Any
-) -> None:
+def test_a_verdict_given_here_survives_a_kill_whatever_is_done_next(tmp_path: Path, meanwhile: Any) -> None:
     app, session_id = killed_after_the_approval(tmp_path)
     meanwhile(app, session_id)
     asyncio.run(gone_on_with(app, session_id))
@@ -217,7 +215,7 @@ def test_a_verdict_that_was_given_here_survives_a_kill_whatever_is_done_first(
 @pytest.mark.parametrize(
     "change", [{"digest": "0" * 64}, {"decision": "banned"}, {"lasting": "task"}, {"by": "eve"}]
 )
-def test_a_signature_holds_for_nothing_but_what_was_signed(tmp_path: Path, change: dict[str, str]) -> None:
+def test_a_signature_is_valid_for_the_signed_verdict_only(tmp_path: Path, change: dict[str, str]) -> None:
     app, _ = killed_after_the_approval(tmp_path)
     events = up_to_the_approval()
     asked = next(one.event for one in reversed(events) if isinstance(one.event, e.ApprovalRequested))
@@ -233,7 +231,7 @@ def test_a_signature_holds_for_nothing_but_what_was_signed(tmp_path: Path, chang
     assert app.audit.catch_up("another", history) == () and app.audit.entries() == ()
 
 
-async def test_a_session_that_was_told_what_is_forgotten_now_does_not_tell_it_again(tmp_path: Path) -> None:
+async def test_forgotten_items_are_removed_from_the_conversation_of_earlier_sessions(tmp_path: Path) -> None:
     app = home(tmp_path)
     fact = e.MemoryItem(
         item_id="fact:1", memory="semantic", text="the door code is 4711", source_session="another", source_seq=2,

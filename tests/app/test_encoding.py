@@ -104,7 +104,7 @@ async def test_a_need_in_other_words_is_found_and_each_text_is_sent_once(
     assert len(server.texts) == 10
 
 
-async def test_in_a_session_an_embedding_is_paid_like_a_call_and_improves_the_search(
+async def test_an_embedding_in_a_session_is_paid_like_a_call_and_improves_the_search(
     opened: Open, server: EmbeddingServer
 ) -> None:
     app, desk = opened(), Desk()
@@ -117,7 +117,7 @@ async def test_in_a_session_an_embedding_is_paid_like_a_call_and_improves_the_se
     assert reserved.tokens >= 7 and not list(check(desk.bus.history))
 
 
-async def test_what_the_budget_does_not_allow_is_not_sent_and_told_once(
+async def test_an_embedding_over_budget_is_not_sent_and_reported_once(
     opened: Open, server: EmbeddingServer
 ) -> None:
     app, desk = opened(), Desk(budget=Budget(session=Cap(tokens=3)))
@@ -140,7 +140,7 @@ async def test_if_the_encoder_fails_the_search_runs_without_it(
     assert problem is not None and nearest(found)[:1] == ["cash_desk"]
 
 
-async def test_a_slow_server_is_not_waited_for(opened: Open, server: EmbeddingServer) -> None:
+async def test_a_slow_server_does_not_delay_a_search(opened: Open, server: EmbeddingServer) -> None:
     with SlowServer() as slow:
         app = opened(f"custom:embed-1; base_url={slow.base_url}", 0.5)
         app.library.search("x")
@@ -195,7 +195,7 @@ def recalled(app: AppContext) -> list[str]:
     return [item.item_id for item in app.memory.recall(QUERY)]
 
 
-async def test_a_task_in_other_words_recalls_and_nothing_secret_is_sent(
+async def test_a_task_in_other_words_is_recalled_without_sending_secrets(
     opened: Open, server: EmbeddingServer
 ) -> None:
     app = opened()
@@ -211,7 +211,7 @@ async def test_a_task_in_other_words_recalls_and_nothing_secret_is_sent(
     assert again.paths.memory_vectors.stat().st_mode & 0o777 == 0o600
 
 
-async def test_in_a_session_a_recall_is_paid_as_a_call(opened: Open, server: EmbeddingServer) -> None:
+async def test_a_recall_in_a_session_is_paid_like_a_call(opened: Open, server: EmbeddingServer) -> None:
     app, desk = opened(), Desk()
     remember(app)
     app.memory.recall(QUERY)
@@ -224,7 +224,7 @@ async def test_in_a_session_a_recall_is_paid_as_a_call(opened: Open, server: Emb
     assert len(spent) == len(server.requests)
 
 
-async def test_an_encoder_that_fails_is_told_once_for_search_and_recall(
+async def test_a_failing_encoder_is_reported_once_for_search_and_recall(
     opened: Open, server: EmbeddingServer
 ) -> None:
     server.plan(Fault(status=401))
@@ -241,7 +241,7 @@ async def test_an_encoder_that_fails_is_told_once_for_search_and_recall(
     assert [item.item_id for item in app.memory.recall("transfer money")] == ["pay"], "by its words"
 
 
-async def test_a_slow_server_holds_no_task_for_long(opened: Open) -> None:
+async def test_a_slow_server_does_not_delay_a_task_for_long(opened: Open) -> None:
     with SlowServer() as slow:
         app, desk = opened(f"custom:embed-1; base_url={slow.base_url}", 0.5), Desk()
         remember(app)
@@ -256,7 +256,7 @@ async def test_a_slow_server_holds_no_task_for_long(opened: Open) -> None:
     assert len(desk.events(e.NoticeRaised)) == 1
 
 
-async def test_forgetting_leaves_no_vectors_where_no_encoder_is_set_any_more(
+async def test_forgetting_leaves_no_vectors_after_the_encoder_was_removed(
     opened: Open, server: EmbeddingServer
 ) -> None:
     app = opened()
@@ -303,7 +303,7 @@ def test_the_shell_recalls_with_a_static_model_and_without_one_writes_no_vectors
     assert code == 1 and complaint.count("Without the encoder") == 1
 
 
-async def test_a_session_recalls_with_the_encoder_that_is_set(tmp_path: Path) -> None:
+async def test_a_session_recalls_with_the_configured_encoder(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     encoder = static_folder(tmp_path / "model")

@@ -70,7 +70,7 @@ def stored(tmp_path: Path) -> Iterator[Stored]:
         ("a", b"", ("text", "hex")),
     ],
 )  # fmt: skip
-async def test_a_file_is_shown_by_what_it_is(
+async def test_a_file_is_shown_by_its_type(
     stored: Stored, name: str, data: bytes, ways: tuple[Way, ...]
 ) -> None:
     file = await stored.look(name, data)
@@ -85,14 +85,14 @@ async def test_a_file_is_shown_by_what_it_is(
     file.close()
 
 
-async def test_lists_of_objects_are_read_as_rows(stored: Stored) -> None:
+async def test_lists_of_objects_are_read_as_table_rows(stored: Stored) -> None:
     for name, text in (("a.json", '[{"a": 1, "b": "x"}]'), ("a.jsonl", '{"a": 1}\n\n{"b": "x"}\n')):
         pages = await (await stored.look(name, text.encode())).pages("table")
         assert pages.head == ("a", "b")
         assert (await pages.page(0, 1))[0].cells[0] == "1"
 
 
-async def test_what_is_too_much_says_so_and_has_other_ways(stored: Stored) -> None:
+async def test_a_file_that_is_too_large_for_one_view_offers_others(stored: Stored) -> None:
     file = await stored.look("deep.json", b"[" * 10_000 + b"]" * 10_000)
     with pytest.raises(UsageError, match="deeply"):
         await file.value()
@@ -106,7 +106,7 @@ async def test_what_is_too_much_says_so_and_has_other_ways(stored: Stored) -> No
     assert (await lines.page(0, 1))[0].cells[0].startswith('["xxx')
 
 
-async def test_bytes_that_are_missing_or_changed_are_told(stored: Stored) -> None:
+async def test_missing_and_changed_bytes_are_reported(stored: Stored) -> None:
     file = stored.add("a.csv", b"a\n1\n")
     place = stored.store.folder / file.digest
     looked = await stored.open(file)

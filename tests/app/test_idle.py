@@ -92,7 +92,7 @@ async def test_an_idle_session_has_one_proposal_built_and_says_so(
     ("lines", "minutes", "busy"),
     [(("idle = false",), 99, False), (("per_day = 0",), 99, False), ((), 14, False), ((), 99, True)],
 )
-async def test_one_setting_turns_it_off_and_a_person_at_work_is_left_alone(
+async def test_a_setting_turns_proposals_off_and_a_working_person_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: tuple[str, ...], minutes: int, busy: bool
 ) -> None:
     session = await opened(NOW - timedelta(minutes=minutes))
@@ -101,7 +101,7 @@ async def test_one_setting_turns_it_off_and_a_person_at_work_is_left_alone(
     assert session.notices == []
 
 
-async def test_the_cap_of_the_day_counts_what_any_shell_built(
+async def test_the_daily_cap_counts_builds_of_every_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from alita_tui.registry.proposed import Proposed
@@ -112,11 +112,11 @@ async def test_the_cap_of_the_day_counts_what_any_shell_built(
     assert await passes(monkeypatch, made, session, looks=0.1) == 0
 
 
-def test_what_a_pass_says_that_is_no_list_is_no_notice() -> None:
+def test_unreadable_output_of_a_pass_causes_no_notice() -> None:
     assert idle.notices(b"") == idle.notices(b"{oops") == idle.notices(b"{}") == idle.notices(b"[1]") == ()
 
 
-async def test_a_pass_is_the_command_itself(tmp_path: Path) -> None:
+async def test_a_pass_runs_the_improve_command(tmp_path: Path) -> None:
     made = app(tmp_path)
     assert json.loads(await idle._built(made, tmp_path)) == []
 

@@ -10,7 +10,7 @@ from alita_tui.app.checking import NoModel, checks
 from alita_tui.app.context import AppContext
 
 
-def test_without_hidden_tests_every_other_check_is_there(tmp_path: Path) -> None:
+def test_without_hidden_tests_every_other_check_runs(tmp_path: Path) -> None:
     app = AppContext.open(tmp_path)
     nobody = cast(Any, None)
     whole = checks(app, nobody, NoModel(), nobody, nobody)

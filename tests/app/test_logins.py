@@ -43,7 +43,7 @@ def drawer() -> Iterator[Drawer]:
     keyring.set_keyring(before)
 
 
-def test_the_newest_login_counts_wherever_it_could_be_kept(tmp_path: Path, drawer: Drawer) -> None:
+def test_the_newest_login_counts_wherever_it_was_stored(tmp_path: Path, drawer: Drawer) -> None:
     login = KeptLogin(tmp_path, "https://mcp.example")
     login.write("first")
     drawer.open = False

@@ -124,7 +124,9 @@ def test_without_allowed_hosts_pages_are_read_without_a_browser(tmp_path: Path) 
     ],
     ids=["no image", "not allowed", "a limit", "another shape", "a text"],
 )
-async def test_what_cannot_be_read_says_why(tmp_path: Path, sandbox: Played, said: str, hint: str) -> None:
+async def test_a_page_that_cannot_be_read_says_why(
+    tmp_path: Path, sandbox: Played, said: str, hint: str
+) -> None:
     with pytest.raises(WebError, match=said) as caught:
         await browsing(tmp_path, sandbox).read(EMPTY.url)
     assert hint in caught.value.hint

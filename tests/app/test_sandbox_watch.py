@@ -57,7 +57,7 @@ async def running(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         await close_session(session, task)
 
 
-async def test_what_the_console_says_of_the_sandbox_follows_a_task_that_ended_for_want_of_it(
+async def test_the_console_reports_a_sandbox_that_a_task_lacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, monkeypatch) as watched:
@@ -78,7 +78,7 @@ async def test_what_the_console_says_of_the_sandbox_follows_a_task_that_ended_fo
         assert watched.known == [there, GONE, there]
 
 
-async def test_what_the_console_says_of_the_sandbox_follows_a_test_that_failed_for_want_of_it(
+async def test_the_console_reports_a_sandbox_that_a_test_lacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, monkeypatch) as watched:

@@ -31,7 +31,7 @@ def test_a_rhythm_is_shown_as_it_was_typed(words: tuple[str, str]) -> None:
     [("", ""), ("0m", ""), ("d", ""), ("1.5h", ""), ("-1d", ""), ("1y", ""), ("367d", ""), ("90m", "07:00"),
      ("1d", "24:00"), ("1d", "7"), ("1d", "07:60"), ("1d", "\u0661\u0662:00")],
 )  # fmt: skip
-def test_other_words_are_refused_with_an_example(every: str, at: str) -> None:
+def test_an_invalid_rhythm_is_refused_with_an_example(every: str, at: str) -> None:
     with pytest.raises(UsageError) as caught:
         rhythm(every, at)
     assert caught.value.hint
@@ -61,7 +61,7 @@ def test_a_time_that_the_clock_skips_or_repeats_comes_once_a_day() -> None:
         assert len(set(days)) == 3 and days == sorted(days), moments
 
 
-def test_what_was_missed_for_a_week_is_made_up_for_once() -> None:
+def test_a_task_missed_for_a_week_is_run_once() -> None:
     daily, made = rhythm("1d", "07:00"), berlin(2026, 6, 1, 12)
     now = berlin(2026, 6, 9, 6)
     due = daily.due(made, made, now, BERLIN)
@@ -75,7 +75,7 @@ def test_what_was_missed_for_a_week_is_made_up_for_once() -> None:
     passed=st.timedeltas(timedelta(0), timedelta(days=40)),
     every=st.sampled_from([900, 3600, 86400]),
 )
-def test_an_interval_is_counted_from_when_it_was_made(made: datetime, passed: timedelta, every: int) -> None:
+def test_an_interval_is_counted_from_its_creation(made: datetime, passed: timedelta, every: int) -> None:
     """By counting them one by one."""
     now = made + passed
     moments: list[datetime] = []
@@ -93,7 +93,7 @@ def test_an_interval_is_counted_from_when_it_was_made(made: datetime, passed: ti
     hour=st.integers(0, 23),
     minute=st.integers(0, 59),
 )
-def test_a_time_of_the_day_comes_on_each_nth_day_from_its_first(
+def test_a_daily_time_repeats_on_each_nth_day_from_the_first(
     made: datetime, passed: timedelta, days: int, hour: int, minute: int
 ) -> None:
     """By looking at the clock on the wall on each day."""

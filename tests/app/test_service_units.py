@@ -20,7 +20,7 @@ def block(language: str) -> str:
     return found[1]
 
 
-def test_the_service_of_systemd_takes_over_whenever_another_background_ends() -> None:
+def test_the_systemd_service_takes_over_whenever_another_background_ends() -> None:
     """A background that a command started makes `alita serve` fail. By default systemd gives up after five failures."""
     unit = configparser.ConfigParser(interpolation=None)
     unit.optionxform = str  # type: ignore[assignment, method-assign]

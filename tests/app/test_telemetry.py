@@ -72,7 +72,7 @@ def task() -> list[Envelope]:
     )  # fmt: skip
 
 
-def test_a_task_is_one_trace_in_the_conventions_words(tmp_path: Path) -> None:
+def test_a_task_is_one_trace_with_the_names_of_the_conventions(tmp_path: Path) -> None:
     spans, metrics = sent(home(tmp_path, s1=task()))
     root = next(one for one in spans if one.parent is None)
     assert root.name == "invoke_agent alita" and root.status.status_code is StatusCode.UNSET
@@ -183,7 +183,7 @@ def test_recorded_sessions_are_sent_as_the_conventions_say(tmp_path: Path) -> No
         )
 
 
-def test_a_models_name_with_a_colon_and_counts_that_are_guessed() -> None:
+def test_a_model_name_with_a_colon_and_estimated_counts_are_exported() -> None:
     usage = Usage(input_tokens=70, output_tokens=5, reported=False)
     reply = e.ModelReplied(
         call_id="m", role="orchestrator", model="ollama:qwen3:8b", usage=usage, stop="tool_use"
@@ -222,7 +222,7 @@ def test_the_same_session_gives_the_same_ids_and_no_two_spans_share_one(tmp_path
     assert len({trace for trace, _ in ids}) == 18
 
 
-def test_a_fork_sends_its_own_and_a_session_from_elsewhere_nothing() -> None:
+def test_a_fork_sends_its_own_events_and_a_session_from_elsewhere_none() -> None:
     events = [one.event for one in task()][1:]
     assert list(spans_of(record(opened(imported=True), *events))) == []
     more = (
@@ -236,7 +236,7 @@ def test_a_fork_sends_its_own_and_a_session_from_elsewhere_nothing() -> None:
     assert fork[1].error == "stuck"
 
 
-def test_since_leaves_out_what_ended_before(tmp_path: Path) -> None:
+def test_since_leaves_out_tasks_that_ended_before(tmp_path: Path) -> None:
     app = home(
         tmp_path,
         old=list(envelopes("old", NOW - timedelta(days=40))),
@@ -252,7 +252,7 @@ def test_since_leaves_out_what_ended_before(tmp_path: Path) -> None:
     ["", "collector", "ftp://127.0.0.1", "http://", "http://[::1", "http://collector.example", "https://u:p@collector.example",
      "http://127.0.0.1:99999", "https://collector.example/?to=elsewhere"],
 )  # fmt: skip
-def test_an_address_that_nothing_may_be_sent_to_is_refused(tmp_path: Path, url: str) -> None:
+def test_a_forbidden_collector_address_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(UsageError):
         send(home(tmp_path), url, None)
 
@@ -294,7 +294,7 @@ def collectors() -> Iterator[list[Collector]]:
         one.close()
 
 
-def test_the_command_sends_to_the_collector_and_to_nobody_else(
+def test_the_command_sends_to_the_collector_only(
     tmp_path: Path, collectors: list[Collector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = collectors[1]

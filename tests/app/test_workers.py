@@ -79,7 +79,7 @@ def to(path: str) -> Callable[[Order, Path], Order]:
         (to("in.jsonl"), "in no folder"),
     ],
 )  # fmt: skip
-async def test_a_worker_refuses_what_is_not_here_as_it_was_said(
+async def test_a_worker_refuses_a_tool_or_file_that_is_missing_or_different(
     app: AppContext, shared: Path, change: Callable[[Order, Path], Order], said: str
 ) -> None:
     asked = change(order(app, shared / "in.jsonl"), shared)
@@ -102,7 +102,7 @@ async def test_a_worker_refuses_a_parquet_file_that_is_another_one_here(
     assert "Parquet file cannot be read" in await refused(app, shared, good)
 
 
-async def test_a_worker_waits_for_no_pipe(app: AppContext, shared: Path) -> None:
+async def test_a_worker_refuses_a_pipe_without_waiting(app: AppContext, shared: Path) -> None:
     good = order(app, shared / "in.jsonl")
     os.mkfifo(shared / "pipe.jsonl")
     asked = msgspec.structs.replace(good, file=str(shared / "pipe.jsonl"))
@@ -110,11 +110,11 @@ async def test_a_worker_waits_for_no_pipe(app: AppContext, shared: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["", None, b"{}", "{}", "[" * 60_000, '{"code": "import os"}'])
-async def test_what_is_no_order_is_an_answer(app: AppContext, shared: Path, text: object) -> None:
+async def test_an_invalid_order_gets_an_answer(app: AppContext, shared: Path, text: object) -> None:
     assert "cannot be read" in await refused(app, shared, text)
 
 
-async def test_a_tool_that_is_granted_something_is_refused_here_too(app: AppContext, shared: Path) -> None:
+async def test_a_worker_refuses_a_tool_with_grants(app: AppContext, shared: Path) -> None:
     assert "is granted something" in await refused(app, shared, order(app, shared / "in.jsonl", "fetch_it"))
 
 

@@ -48,7 +48,7 @@ WORDS = st.text(alphabet='ab,"\n;é ', max_size=12)
 
 @given(st.lists(st.lists(WORDS, min_size=2, max_size=4), min_size=1, max_size=60), st.integers(40, 4_000))
 @settings(max_examples=150)
-def test_rows_are_those_that_the_csv_module_reads(rows: list[list[str]], chunk: int) -> None:
+def test_rows_equal_those_of_the_csv_module(rows: list[list[str]], chunk: int) -> None:
     written = io.StringIO(newline="")
     csv.writer(written, lineterminator="\n").writerows(rows)
     data = written.getvalue().encode()
@@ -67,7 +67,7 @@ def test_rows_are_those_that_the_csv_module_reads(rows: list[list[str]], chunk: 
 
 @given(st.binary(max_size=3_000), st.integers(1, 900))
 @settings(max_examples=150)
-def test_the_pieces_of_any_file_are_the_file(data: bytes, chunk: int) -> None:
+def test_the_pieces_of_any_file_add_up_to_the_file(data: bytes, chunk: int) -> None:
     patched = pytest.MonkeyPatch()
     with patched.context() as patch:
         patch.setattr(records, "_CHUNK", chunk)
@@ -96,12 +96,12 @@ def test_quotation_marks_hold_line_ends_and_marks() -> None:
     ("head", "mark"),
     [(b"a,b;c,d\n", ","), (b"a;b;c\n", ";"), (b"a\tb\n1,2,3", "\t"), (b'"x;y;z",b\n', ","), (b"alone\n", ","), (b"", ",")],
 )  # fmt: skip
-def test_what_parts_the_cells_is_seen_in_the_first_line(head: bytes, mark: str) -> None:
+def test_the_delimiter_is_detected_in_the_first_line(head: bytes, mark: str) -> None:
     assert delimiter_of("text/csv", head) == mark
     assert delimiter_of("text/tab-separated-values", head) == "\t"
 
 
-def test_columns_are_sorted_as_numbers_then_texts_then_nothing() -> None:
+def test_columns_are_sorted_with_numbers_first_then_texts_then_empty_cells() -> None:
     made = table('k,v\n10,b\n9,a\n,c\n1e3,d\nx,e\n"1,200",f\n-3.5,g\nB,h\nnan,i\n')
     made.sort(0, descending=False)
     assert [row[0] for row in cells(made)] == ["-3.5", "9", "10", "1e3", "1,200", "B", "nan", "x", ""]
@@ -177,12 +177,12 @@ def test_a_long_line_is_shown_in_pieces() -> None:
         made.sort(0, descending=False)
 
 
-def test_lines_show_no_control_characters() -> None:
+def test_lines_are_shown_without_control_characters() -> None:
     made = Lines(io.BytesIO(b"\x1b]8;;http://evil\x07link\x1b[2J\tx\xff\x85\x00y"))
     assert made.page(0, 1)[0].cells == ("link    x\ufffd\ufffdy",)
 
 
-def test_bytes_are_shown_by_place_number_and_letter() -> None:
+def test_bytes_are_shown_by_offset_in_hex_and_as_letters() -> None:
     data = bytes(range(256)) + b"needle"
     made = Bytes(io.BytesIO(data), len(data))
     assert made.extent.count == 17

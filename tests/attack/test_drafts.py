@@ -18,7 +18,7 @@ from tests.attack.drafts.own import failing
 from tests.attack.drafts.toolsmith import Made
 
 
-def test_the_corpus_is_large_and_no_sample_is_another_again() -> None:
+def test_the_corpus_is_large_and_its_samples_differ() -> None:
     bad = adversarial()
     assert len(bad) == ADVERSARIAL >= 300 and len(honest()) == HONEST >= 200
     sizes = Counter(one.kind for one in bad)
@@ -31,7 +31,7 @@ def test_the_corpus_is_large_and_no_sample_is_another_again() -> None:
     assert ALWAYS <= sizes.keys()
 
 
-def test_every_bad_sample_says_what_a_reader_has_to_be_told() -> None:
+def test_every_bad_sample_names_what_a_reader_has_to_see() -> None:
     assert [one.label for one in adversarial() if not one.words] == []
     assert [
         one.label
@@ -45,7 +45,7 @@ def test_no_honest_tool_holds_a_payload() -> None:
     assert [one.label for one in honest() if "#!" in one.draft.code or "#!" in one.draft.tests] == []
 
 
-def test_a_tenth_has_every_class_in_turn() -> None:
+def test_a_tenth_of_the_corpus_covers_every_class_in_turn() -> None:
     kinds = {one.kind for one in adversarial()}
     seen = {one.kind for seed in range(40) for one in chosen(0.1, seed)}
     assert seen == kinds | {"honest"}
@@ -54,7 +54,7 @@ def test_a_tenth_has_every_class_in_turn() -> None:
     assert 0.09 < len(tenth) / (len(adversarial()) + len(honest())) < 0.11
 
 
-def test_a_fault_is_named_by_its_line_or_by_its_word() -> None:
+def test_a_fault_is_named_by_its_line_or_its_words() -> None:
     one = next(one for one in adversarial() if one.lines)
     line = min(one.lines)
     assert names(one, f"2 lines never run: {line - 1}–{line}")
@@ -65,7 +65,7 @@ def test_a_fault_is_named_by_its_line_or_by_its_word() -> None:
     )
 
 
-def test_a_draft_that_nobody_is_asked_about_was_stopped() -> None:
+def test_a_draft_without_a_question_counts_as_stopped() -> None:
     assert not Made((), "no draft passed").asked
 
 

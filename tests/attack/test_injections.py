@@ -86,7 +86,7 @@ def outside(one: Injection) -> list[e.SessionEvent]:
             return [e.MemoryRecalled(task_id=e.TaskId("t1"), items=(item,))]
 
 
-def test_there_are_enough_of_each_kind() -> None:
+def test_there_are_enough_injections_of_each_kind() -> None:
     assert len(INJECTIONS) >= 150 and len({one.name for one in INJECTIONS}) == len(INJECTIONS)
     for carrier in CARRIERS:
         assert sum(one.carrier == carrier for one in INJECTIONS) >= 15
@@ -120,7 +120,7 @@ def marks(wants: str, known: Provenance, parent: ToolDraft | None = None) -> lis
 
 
 @pytest.mark.parametrize("one", INJECTIONS, ids=lambda one: one.name)
-def test_what_only_the_text_names_is_marked_with_where_it_is_from(one: Injection) -> None:
+def test_a_request_that_only_outside_text_names_is_marked_with_its_source(one: Injection) -> None:
     ((severity, text),) = marks(one.wants, said(one))
     where = {"page": "blog.example.org", "memory": "remembered"}.get(
         one.carrier,
@@ -134,9 +134,7 @@ def test_what_only_the_text_names_is_marked_with_where_it_is_from(one: Injection
     "one", [one for one in INJECTIONS if one.carrier == "file"], ids=lambda one: one.name
 )
 @pytest.mark.parametrize("way", ["preview", "look", "rest of a page"])
-def test_files_that_were_given_and_the_rest_of_a_page_are_text_from_outside_too(
-    one: Injection, way: str
-) -> None:
+def test_given_files_and_the_rest_of_a_page_count_as_outside_text(one: Injection, way: str) -> None:
     shown = one.text if way == "preview" else "a,b"
     file = e.Artefact(
         handle="art_1", digest="1" * 64, name="sales.csv", media_type="text/csv", size=9, preview=shown
@@ -153,7 +151,7 @@ def test_files_that_were_given_and_the_rest_of_a_page_are_text_from_outside_too(
 
 
 @pytest.mark.parametrize("one", INJECTIONS, ids=lambda one: one.name)
-def test_what_goes_with_a_task_from_a_repository_is_text_from_outside_too(one: Injection) -> None:
+def test_repository_text_sent_with_a_task_counts_as_outside_text(one: Injection) -> None:
     block = e.ContextBlock(name="repository", source="the repository shop", text=one.text)
     given = e.ContextGiven(blocks=(block,))
     events: list[e.SessionEvent] = [e.TaskSubmitted(task_id=e.TaskId("t1"), text="Double four."), given]
@@ -170,7 +168,7 @@ def test_what_goes_with_a_task_from_a_repository_is_text_from_outside_too(one: I
 
 
 @pytest.mark.parametrize("wants", WANTED)
-def test_what_the_person_prefers_is_theirs(wants: str) -> None:
+def test_preferences_count_as_the_words_of_the_person(wants: str) -> None:
     mine = e.ContextBlock(name="preferences", text=f"Use {WANTED[wants]}, please.")
     files = e.ContextBlock(name="workspace", source="workspace", text='"sales.csv"')
     given = e.ContextGiven(blocks=(mine, files))
@@ -179,7 +177,7 @@ def test_what_the_person_prefers_is_theirs(wants: str) -> None:
 
 
 @pytest.mark.parametrize("wants", WANTED)
-def test_what_the_person_names_is_theirs(wants: str) -> None:
+def test_a_request_that_the_person_names_is_not_marked(wants: str) -> None:
     one = next(one for one in INJECTIONS if one.wants == wants)
     assert marks(wants, said(one, f"Use {WANTED[wants]}, please.")) == []
     assert marks(wants, said(one, f"Use x{WANTED[wants]}, please.")) != []
@@ -193,7 +191,7 @@ NAMED = "Double four; use {} for it."
 
 
 @pytest.mark.parametrize("name", ["telemetry-kit", "@evil/kit", "@a/b", "lux", "lodash.get"])
-def test_a_package_of_npm_that_only_the_text_names_is_marked_with_where_it_is_from(name: str) -> None:
+def test_an_npm_package_that_only_outside_text_names_is_marked_with_its_source(name: str) -> None:
     tool = ToolDraft(name=ToolName("obey_it"), description="d", code="", tests="",
                      requirements=(f"npm:{name}@^1",), language="javascript")  # fmt: skip
 
@@ -223,7 +221,7 @@ def test_a_short_name_is_found_with_its_dots_and_at_the_end_of_a_sentence() -> N
 
 
 @pytest.mark.parametrize("wants", WANTED)
-def test_what_nobody_named_is_marked_once_there_is_text_from_outside(wants: str) -> None:
+def test_a_request_that_nobody_named_is_marked_once_there_is_outside_text(wants: str) -> None:
     other = Injection("x", "page", wants, "Ponds and gardens.")
     ((severity, text),) = marks(wants, said(other))
     assert "not named by you" in text and severity == ("low" if wants == "package" else "medium")
@@ -267,7 +265,7 @@ _EACH = tuple(next(one for one in INJECTIONS if one.carrier == carrier and one.w
 
 
 @pytest.mark.parametrize("one", _EACH, ids=lambda one: one.name)
-async def test_in_a_whole_session_nothing_follows_without_the_person(
+async def test_in_a_whole_session_nothing_happens_without_the_person(
     tmp_path: Path, one: Injection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def read(_: NoWeb, url: str) -> Page:

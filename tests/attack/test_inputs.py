@@ -24,7 +24,7 @@ def seed() -> int:
     return int(done.stdout[:8] or "0", 16)
 
 
-def test_sequences_of_input_decide_nothing_by_accident() -> None:
+def test_random_input_decides_nothing_by_accident() -> None:
     tried, missed, verdicts = simulated.attack(
         0.02, seed()
     )  # `make attack` tries many more, CI a tenth of those
@@ -76,7 +76,7 @@ def test_the_oracle_finds_planted_mistakes(mistake: str, monkeypatch: pytest.Mon
     pytest.fail("no sequence showed it")
 
 
-def test_the_oracle_knows_what_the_promise_allows() -> None:
+def test_the_oracle_accepts_what_the_promise_allows() -> None:
     shown = [Shown(1.0, "p1"), Shown(3.0, "p2")]
     good = Made(2.0, b"a", "a", 1)
     assert accidents([good], shown, [Decided(2.1, "approved", "p1")]) == []

@@ -64,7 +64,7 @@ def ends(terminal: Terminal) -> list[str]:
 
 
 @pytest.mark.parametrize("delay", [0.25, 0.66])
-def test_a_held_key_approves_nothing_that_opens_under_it(terminal: Terminal, delay: float) -> None:
+def test_a_held_key_does_not_approve_a_review_that_opens_under_it(terminal: Terminal, delay: float) -> None:
     terminal.press("f8", F8)
     held(terminal, "a", 2.6, delay)
     assert ends(terminal) == []
@@ -72,7 +72,7 @@ def test_a_held_key_approves_nothing_that_opens_under_it(terminal: Terminal, del
 
 
 @pytest.mark.parametrize("delay", [0.3, 0.9])
-def test_a_key_that_decided_one_build_never_decides_the_next_by_being_held(
+def test_a_key_held_after_one_verdict_does_not_decide_the_next_build(
     terminal: Terminal, delay: float
 ) -> None:
     terminal.open()
@@ -121,7 +121,7 @@ def test_keys_queued_behind_a_stall_approve_nothing(terminal: Terminal, stalled:
     assert terminal.decided == []
 
 
-def test_a_key_made_during_a_stall_is_not_made_for_what_is_seen_after_it(terminal: Terminal) -> None:
+def test_a_key_pressed_during_a_stall_does_not_decide_what_is_shown_after_it(terminal: Terminal) -> None:
     terminal.open()
     terminal.rest(0.9)
     terminal.stall(0.6)
@@ -132,7 +132,7 @@ def test_a_key_made_during_a_stall_is_not_made_for_what_is_seen_after_it(termina
     assert ends(terminal) == []
 
 
-def test_what_was_queued_before_the_review_opened_approves_nothing(terminal: Terminal) -> None:
+def test_keys_queued_before_the_review_opened_approve_nothing(terminal: Terminal) -> None:
     terminal.stall(0.8)
     terminal.press("f8", F8)
     terminal.rest(0.6)
@@ -171,7 +171,7 @@ def test_the_same_key_a_moment_later_approves_no_second_build(terminal: Terminal
     assert len(terminal.decided) <= 1
 
 
-def test_a_key_that_is_let_go_ends_nothing(terminal: Terminal) -> None:
+def test_releasing_a_key_ends_nothing(terminal: Terminal) -> None:
     terminal.open()
     terminal.rest(0.9)
     terminal.press("release", b"\x1b[97;1:3u")
@@ -184,7 +184,7 @@ def test_a_key_that_is_let_go_ends_nothing(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("terminal", [0.002], indirect=True, ids=["answering"])
-def test_an_answer_that_got_lost_keeps_nobody_from_approving(terminal: Terminal) -> None:
+def test_a_lost_terminal_answer_does_not_prevent_approving(terminal: Terminal) -> None:
     terminal.loses = {terminal.questions + 1}
     terminal.open()
     approve(terminal)

@@ -15,7 +15,7 @@ def _seed() -> int:
     return int(done.stdout.strip() or "0", 16) % 2**32
 
 
-def test_no_record_is_rewritten_unseen() -> None:
+def test_no_rewritten_record_goes_unnoticed() -> None:
     outcomes = attack(0.1, _seed())
     assert [line for one in outcomes for line in one.missed] == []
     assert sum(one.tried for one in outcomes) >= 30

@@ -25,9 +25,7 @@ BROKEN_OFF = [
 @pytest.mark.parametrize("sent", BROKEN_OFF, ids=repr)
 @pytest.mark.parametrize("delay", [0.46, 0.66, 1.0])
 @pytest.mark.parametrize("repeats", [1, 9])
-def test_a_held_key_that_a_broken_sequence_swallowed_decides_nothing(
-    sent: bytes, delay: float, repeats: int
-) -> None:
+def test_a_held_key_inside_a_broken_sequence_decides_nothing(sent: bytes, delay: float, repeats: int) -> None:
     for seed in range(12):
         world = World(random.Random(f"{seed} swallowed"))
         held = [Step(delay if not n else 0.1, "a", b"a", held=True) for n in range(repeats)]
@@ -37,7 +35,7 @@ def test_a_held_key_that_a_broken_sequence_swallowed_decides_nothing(
         assert accidents(world.made, world.shown, world.decided) == []
 
 
-def test_a_key_meant_after_all_that_counts() -> None:
+def test_a_deliberate_key_after_a_broken_sequence_counts() -> None:
     """It is pressed again, after something else."""
     decided = []
     for seed in range(12):

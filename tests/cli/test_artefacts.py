@@ -48,7 +48,7 @@ def alita(home: Path, *words: str, path: str = "") -> subprocess.CompletedProces
     return done
 
 
-def test_files_are_listed_for_people_and_programs(home: Path) -> None:
+def test_files_are_listed_as_text_and_as_json(home: Path) -> None:
     shown = alita(home, "list")
     assert "table.csv" in shown.stdout and "gone.json  (bytes missing)" in shown.stdout
     assert "\x1b" not in shown.stdout and "\u202e" not in shown.stdout
@@ -57,7 +57,7 @@ def test_files_are_listed_for_people_and_programs(home: Path) -> None:
     assert [bool(row["path"]) for row in rows] == [True, True, False]
 
 
-def test_a_part_is_shown_and_what_cannot_be_is_said(home: Path) -> None:
+def test_part_of_a_file_is_shown_and_other_files_are_refused_with_the_reason(home: Path) -> None:
     assert alita(home, "show", "table.csv", "--rows", "2-3").stdout == "n,m\n1,1\n2,4\n"
     assert alita(home, "show", "table.csv", "--search", "49,").stdout == "51: 49,2401\n"
     for words, said in (
@@ -75,7 +75,7 @@ def test_a_file_is_saved_and_never_replaces_another(home: Path, tmp_path: Path) 
     assert Path(first).read_bytes() == Path(second).read_bytes() and first != second
 
 
-def test_a_copy_is_opened_with_the_system_s_program(home: Path, tmp_path: Path) -> None:
+def test_a_copy_is_opened_with_the_default_program(home: Path, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     opener = programs / "xdg-open"
@@ -93,7 +93,7 @@ def test_a_copy_is_opened_with_the_system_s_program(home: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "name", ["page.html", "picture.svg", "start.desktop", "run.sh", "x.py", "book.xlsm", "a.exe"]
 )
-def test_nothing_that_could_run_is_opened_under_its_own_kind(home: Path, tmp_path: Path, name: str) -> None:
+def test_executable_files_are_not_opened_as_their_own_type(home: Path, tmp_path: Path, name: str) -> None:
     """What a tool made is generated code as soon as a program of the desktop runs it."""
     app = AppContext.open(home)
     session_id = app.sessions.new_id()

@@ -90,7 +90,7 @@ def test_the_list_holds_nothing_to_approve_by(shell: Shell) -> None:
     assert NEW_DIGEST[:8] not in str(refused.exception) + str(getattr(refused.exception, "hint", ""))
 
 
-def test_what_is_shown_first_are_the_five_answers_and_last_is_how_to_approve(shell: Shell) -> None:
+def test_a_build_is_shown_with_the_five_answers_first_and_the_approve_command_last(shell: Shell) -> None:
     shown = shell.run("show", "p2").stdout
     view = risky().builds[-1]
     for one in risks(view, view.attempts[-1]):
@@ -202,7 +202,7 @@ def test_an_edit_is_taken_from_a_file_or_the_editor(
         (("reject", "nobody", "--reason", "x"), "nobody"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_leaves_nothing(
+def test_an_invalid_verdict_is_refused_and_leaves_nothing(
     shell: Shell, words: tuple[str, ...], said: str
 ) -> None:
     refused = shell.run(*words)
@@ -248,7 +248,7 @@ def test_a_build_like_a_tool_is_merged_with_it(tmp_path: Path) -> None:
     assert shell.left.verdict.reason.startswith("merge: build_tool money anew")
 
 
-def test_nothing_is_another_name_of_what_is_not_like_it(shell: Shell, tmp_path: Path) -> None:
+def test_an_alias_is_refused_without_a_similar_tool(shell: Shell, tmp_path: Path) -> None:
     for words in (("alias", "p2", "--digest", NEW_DIGEST), ("reuse", "p2")):
         refused = shell.run(*words)
         assert isinstance(refused.exception, UsageError) and "No tool is known" in str(refused.exception)

@@ -41,7 +41,7 @@ async def test_the_parts_and_their_tokens(tmp_path: Path) -> None:
     assert missing.returncode == 2 and missing.stdout == ""
 
 
-async def test_a_block_is_switched_in_a_session_that_nobody_has_open(tmp_path: Path) -> None:
+async def test_a_block_is_switched_in_a_closed_session(tmp_path: Path) -> None:
     await at_the_console(tmp_path)
     home = tmp_path / "home"
     (path,) = (home / "data" / "sessions").glob("*.json")
@@ -67,7 +67,7 @@ async def test_a_block_is_switched_in_a_session_that_nobody_has_open(tmp_path: P
     assert refused.returncode == 1 and "is open in another process" in refused.stderr
 
 
-async def test_the_console_is_told_the_same(tmp_path: Path) -> None:
+async def test_the_console_shows_the_same_numbers(tmp_path: Path) -> None:
     await at_the_console(tmp_path)
     home = tmp_path / "home"
     (path,) = (home / "data" / "sessions").glob("*.json")
@@ -123,7 +123,7 @@ def run(home: Path, server: OpenAIServer, task: str, *words: str, cwd: Path, set
     return [request.body for request in server.requests[before:]]
 
 
-def test_what_goes_over_the_wire(home: Path, tmp_path: Path) -> None:
+def test_the_preview_equals_the_request_on_the_wire(home: Path, tmp_path: Path) -> None:
     rules = (Rule(role="orchestrator", match="TASK: ", replies=(act("answer", text="done"),)),)
     blocks = ", ".join(f'"{name}"' for name in BLOCKS)
     everything = f'[context]\nblocks = [{blocks}]\ndocuments = "{tmp_path / "manuals"}"\n'
@@ -171,7 +171,7 @@ def test_what_goes_over_the_wire(home: Path, tmp_path: Path) -> None:
             assert "de_DE" in sent
 
 
-def test_a_repository_is_told_only_where_it_was_asked_for(home: Path, tmp_path: Path) -> None:
+def test_the_repository_block_is_sent_only_if_requested(home: Path, tmp_path: Path) -> None:
     rules = (Rule(role="orchestrator", match="TASK: ", replies=(act("answer", text="done"),)),)
     with OpenAIServer(Script(format="alita-script/1", name="wire", rules=rules)) as server:
         (body,) = run(home, server, "change load_settings", cwd=tmp_path / "shop")

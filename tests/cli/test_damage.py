@@ -105,7 +105,7 @@ def given(stream: str) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("late", [0.0, 3.0])
-def test_standard_input_is_read_to_its_end_however_late_it_comes(tmp_path: Path, late: float) -> None:
+def test_standard_input_is_read_to_its_end_however_slowly_it_arrives(tmp_path: Path, late: float) -> None:
     """It says `DATA`, after the program has looked for input at least once."""
     environ = {**os.environ, "ALITA_MODEL": "demo:recorded"}
     with subprocess.Popen(
@@ -121,7 +121,7 @@ def test_standard_input_is_read_to_its_end_however_late_it_comes(tmp_path: Path,
     assert given(out) == ("Say this", ["DATA\n"])
 
 
-def test_a_file_as_standard_input_and_none_at_all(tmp_path: Path) -> None:
+def test_standard_input_may_be_a_file_or_closed(tmp_path: Path) -> None:
     source = tmp_path / "data.txt"
     source.write_text("FROM A FILE\n")
     for stdin, expected in ((source, ["FROM A FILE\n"]), (Path("/dev/null"), [])):
@@ -133,7 +133,7 @@ def test_a_file_as_standard_input_and_none_at_all(tmp_path: Path) -> None:
         assert given(done.stdout) == ("Say this", expected)
 
 
-def test_why_a_run_failed_is_said_on_stderr_and_resume_tries_again_or_says_why_not(tmp_path: Path) -> None:
+def test_the_reason_of_a_failure_is_on_stderr_and_resume_retries_or_says_why_not(tmp_path: Path) -> None:
     replies = (act("nonsense"), act("nonsense"), act("answer", text="now"))
     script = Script(
         format="alita-script/1",
@@ -154,7 +154,7 @@ def test_why_a_run_failed_is_said_on_stderr_and_resume_tries_again_or_says_why_n
         assert again.returncode == 0 and "the last task was answered" in again.stderr
 
 
-def test_a_file_that_cannot_be_taken_is_an_error_and_not_a_success(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     home = tmp_path / "home"
     large = tmp_path / "large.bin"
     with large.open("wb") as file:

@@ -25,7 +25,7 @@ def alita(shell: Shell, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(shell.home), *words])
 
 
-def test_a_word_from_the_shell_is_on_record_and_the_tool_shows_it(shell: Shell) -> None:
+def test_feedback_from_the_shell_is_recorded_and_shown_with_the_tool(shell: Shell) -> None:
     done = alita(shell, "feedback", SESSION, "--down", "it let a bad address through")
     assert done.exit_code == 0, done.output
     assert "noted: 👎 for the answer" in done.stdout
@@ -46,7 +46,7 @@ def test_a_word_from_the_shell_is_on_record_and_the_tool_shows_it(shell: Shell) 
     ]
 
 
-def test_what_cannot_be_rated_leaves_the_session_as_it_is(shell: Shell) -> None:
+def test_feedback_that_cannot_be_given_leaves_the_session_unchanged(shell: Shell) -> None:
     before = recording(shell.app, SESSION)
     for words in (
         ("--up", "--down"),
@@ -69,7 +69,7 @@ def test_a_session_that_is_open_is_left_alone(shell: Shell) -> None:
         file.close()
 
 
-def test_what_it_should_be_is_on_record_and_each_word_is_taken_back_by_one(shell: Shell) -> None:
+def test_a_correction_is_recorded_and_each_rating_is_undone_by_one_command(shell: Shell) -> None:
     assert alita(shell, "feedback", SESSION, "--should-be", "only the two valid ones").exit_code == 0
     given = json.loads(alita(shell, "feedback", SESSION, "--json").stdout)
     assert [(one["rating"], one["expected"]) for one in given] == [("down", "only the two valid ones")]

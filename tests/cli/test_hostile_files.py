@@ -88,7 +88,7 @@ def test_a_note_of_a_hundred_thousand_levels_decides_nothing(tmp_path: Path, not
     ],
 )
 @pytest.mark.timeout(60)
-def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(
+def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(
     tmp_path: Path, name: str, command: tuple[str, ...]
 ) -> None:
     data = tmp_path / "data"
@@ -99,7 +99,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(
 
 
 @pytest.mark.parametrize("name", ["memory.json", "memory.json.journal", "servers.json", "background.json"])
-def test_what_others_can_write_is_refused_whichever_record_it_is(tmp_path: Path, name: str) -> None:
+def test_any_record_that_others_can_write_is_refused(tmp_path: Path, name: str) -> None:
     put(tmp_path / "data" / name, b"")
     (tmp_path / "data" / name).chmod(0o666)
     told = said(tmp_path, "tools", "list")

@@ -31,7 +31,7 @@ STEERING = [
 
 
 @pytest.mark.parametrize("text", STEERING, ids=ascii)
-def test_a_result_is_printed_without_what_steers_the_terminal(
+def test_a_result_is_printed_without_terminal_control_sequences(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = {"a" + text: [text + "é", {"b": text}]}
@@ -44,7 +44,9 @@ def test_a_result_is_printed_without_what_steers_the_terminal(
 
 
 @pytest.mark.parametrize("text", STEERING, ids=ascii)
-def test_what_was_printed_and_raised_is_spelled_out(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_and_errors_of_a_tool_are_printed_with_control_characters_spelled_out(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     show_row(
         run_row(
             Path("tool.py"), RunReport(status="error", stdout=text, stderr=text, error=text, exception="E")
@@ -54,7 +56,7 @@ def test_what_was_printed_and_raised_is_spelled_out(text: str, capsys: pytest.Ca
     assert not [char for char in said.out + said.err if hostile(char)]
 
 
-def test_ordinary_text_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ordinary_text_is_printed_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     json_document({"a": "héllo 世界 👩\u200d👧"})
     said = capsys.readouterr().out
     assert "héllo 世界 👩\u200d👧" in said and neutralise(said) == said

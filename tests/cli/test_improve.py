@@ -98,7 +98,7 @@ def test_a_tool_that_refused_its_input_is_not_proposed_for_repair(shell: Shell) 
     assert f"repair     {TOOL} v1" in alita(shell, "improve", "--list", "--offline").stdout
 
 
-def test_without_a_model_nothing_is_begun_that_needs_one(shell: Shell) -> None:
+def test_without_a_model_no_repair_is_started(shell: Shell) -> None:
     called(shell, 1, ({"addresses": 1}, False), ({"addresses": 2}, False))
     for _ in range(3):
         shell.app.library.record_run(TOOL, 1, ok=False, query="")
@@ -112,7 +112,7 @@ def test_improving_an_unknown_tool_is_refused(shell: Shell) -> None:
     assert isinstance(alita(shell, "improve", "nobody", "--list").exception, UsageError)
 
 
-def test_the_cap_of_the_day_keeps_builds_from_beginning(shell: Shell) -> None:
+def test_the_daily_cap_stops_builds_from_starting(shell: Shell) -> None:
     called(shell, 1, ({"addresses": 1}, False), ({"addresses": 2}, False))
     for _ in range(3):
         shell.app.library.record_run(TOOL, 1, ok=False, query="")
@@ -124,7 +124,7 @@ def test_the_cap_of_the_day_keeps_builds_from_beginning(shell: Shell) -> None:
     assert len(shell.app.sessions.list()) == before
 
 
-def test_another_console_that_was_quicker_leaves_no_room_and_no_second_build(
+def test_builds_of_another_console_count_for_the_cap_and_are_not_repeated(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called(shell, 1, ({"addresses": 1}, False), ({"addresses": 2}, False))
@@ -173,7 +173,7 @@ def test_a_build_of_a_proposal_may_cost_what_the_lowest_cap_says(
     assert caps == [(task, build)]
 
 
-def test_what_the_broker_was_asked_for_tells_which_grants_are_not_needed() -> None:
+def test_recorded_requests_show_which_grants_are_unused() -> None:
     def asked(request: str, *secrets: str) -> e.BrokerAnswered:
         return e.BrokerAnswered(call_id=e.CallId("c"), request=request, outcome="served", secrets=secrets)
 

@@ -14,7 +14,7 @@ def keys(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), "keys", *words])
 
 
-def test_it_lists_every_key_and_where_to_remap_them(tmp_path: Path) -> None:
+def test_keys_are_listed_with_where_to_remap_them(tmp_path: Path) -> None:
     done = keys(tmp_path)
     assert done.exit_code == 0, done.output
     assert "F1" in done.output and "app.help" in done.output and "keymap.toml" in done.output
@@ -23,7 +23,7 @@ def test_it_lists_every_key_and_where_to_remap_them(tmp_path: Path) -> None:
     assert len(found["actions"]) < len(json.loads(keys(tmp_path, "--json").output)["actions"])
 
 
-def test_a_conflict_an_unknown_action_and_no_key_are_said_and_the_rest_holds(tmp_path: Path) -> None:
+def test_conflicts_unknown_actions_and_missing_keys_are_reported_and_other_keys_apply(tmp_path: Path) -> None:
     path = Path(json.loads(keys(tmp_path, "--json").output)["keymap"])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(

@@ -28,7 +28,7 @@ def test_help_and_version_import_no_command(option: str) -> None:
 
 
 @pytest.mark.parametrize("name", Commands.targets)
-def test_a_command_is_where_the_table_says(name: str) -> None:
+def test_every_command_is_in_the_module_that_the_table_names(name: str) -> None:
     place, summary = Commands.targets[name]
     module, _, attribute = place.partition(":")
     target = getattr(import_module(module), attribute)

@@ -47,7 +47,7 @@ def settle(home: Path, text: str) -> None:
 # --- doctor -------------------------------------------------------------------------------
 
 
-def test_what_else_is_to_be_fetched_is_checked_before_anything_is_repaired(home: Path) -> None:
+def test_extras_to_install_are_checked_before_anything_is_repaired(home: Path) -> None:
     for words, message in (
         (("--fix", "--with", "bash, deno"), "no tools in 'deno'"),
         (("--with", "bash"), "--with goes with --fix"),
@@ -79,7 +79,7 @@ def test_the_doctor_asks_every_model_and_says_what_each_lacks(
     assert done.exit_code == 6  # there is no sandbox either
 
 
-def test_a_model_that_does_not_answer_is_a_problem_in_words(home: Path) -> None:
+def test_a_model_that_does_not_answer_is_reported_as_a_problem(home: Path) -> None:
     settle(home, '[model]\nprovider = "custom"\nname = "m"\nbase_url = "http://127.0.0.1:1/v1"\n')
     done = alita(home, "doctor")
     assert (

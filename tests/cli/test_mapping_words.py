@@ -17,5 +17,5 @@ from alita_tui.cli.progress import pace
         (-3, 2.0, "2 a second, 0:00 left"),
     ],
 )
-def test_a_pace_is_said_however_slow_it_is(left: int, per_second: float, said: str) -> None:
+def test_any_pace_is_put_into_words(left: int, per_second: float, said: str) -> None:
     assert pace(left, per_second) == said

@@ -56,7 +56,7 @@ def test_the_list_shows_everything_with_its_source_and_nothing_hostile(home: Pat
     assert memory(home, "show", "nothing").returncode == 2
 
 
-def test_a_search_says_what_a_task_would_recall_and_why(home: Path) -> None:
+def test_a_search_shows_what_a_task_would_recall_and_why(home: Path) -> None:
     done = memory(home, "search", "when does our fiscal year start", "--json")
     (found,) = json.loads(done.stdout)["recalled"]
     assert found["id"] == "fact:1a2b" and found["why"] and found["score"] > 0
@@ -65,7 +65,7 @@ def test_a_search_says_what_a_task_would_recall_and_why(home: Path) -> None:
     assert {one["id"] for one in (*others["recalled"], *others["others"])} == {"episode:x:1"}
 
 
-def test_an_edit_is_the_persons_word_and_holds_no_secret(home: Path) -> None:
+def test_an_edit_counts_as_the_persons_own_words_and_holds_no_secret(home: Path) -> None:
     assert memory(home, "edit", "fact:1", "our fiscal year starts in July").returncode == 0
     (fact,) = listed(home, "--kind", "fact")
     assert (fact["text"], fact["origin"]) == ("our fiscal year starts in July", "person")
@@ -108,7 +108,7 @@ def test_an_export_is_one_document_in_a_new_file(home: Path, tmp_path: Path) -> 
     assert json.loads(memory(home, "export").stdout)["items"] == told["items"]
 
 
-async def test_a_fork_teaches_when_the_person_says_so(tmp_path: Path) -> None:
+async def test_a_fork_adds_to_memory_only_if_the_person_says_so(tmp_path: Path) -> None:
     await at_the_console(tmp_path)
     home = tmp_path / "home"
     (path,) = (home / "data" / "sessions").glob("*.json")

@@ -44,7 +44,7 @@ SCRIPT = Script(
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_over_the_wire(tmp_path: Path, provider: str) -> None:
+def test_the_scripted_mind_works_over_the_wire(tmp_path: Path, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT) as server:
         environ = os.environ | {

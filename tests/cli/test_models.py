@@ -73,7 +73,7 @@ def test_an_added_model_follows_the_default_in_its_role(shell: Shell) -> None:
     assert shell.json("list")["roles"]["orchestrator"] == ["ollama:qwen3:8b", "custom:big; context=8000"]
 
 
-def test_the_servers_models_are_listed(shell: Shell, server: OpenAIServer) -> None:
+def test_the_models_of_a_server_are_listed(shell: Shell, server: OpenAIServer) -> None:
     assert shell.json("list", "custom", "--base-url", server.base_url) == ["model-a", "model-b"]
     server.plan(Fault(status=404))
     assert "lists no models" in shell.run("list", "custom", "--base-url", server.base_url).stdout
@@ -128,7 +128,7 @@ def no_keyring() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_keyring")
-def test_a_key_is_forgotten_where_it_was_kept(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_removed_from_where_it_was_stored(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
     file = AppContext.open(shell.home).paths.env_file
     file.parent.mkdir(parents=True, exist_ok=True)

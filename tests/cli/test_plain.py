@@ -119,7 +119,7 @@ async def test_a_file_goes_with_the_task_and_a_missing_one_sends_nothing(
     assert sent == [Steer(text="and @sales.csv", attach=(path,))]
 
 
-async def test_the_queue_is_listed_changed_and_held(capsys) -> None:
+async def test_the_queue_is_listed_changed_and_paused(capsys) -> None:
     state = queued("first", "[b]second\x1b[31m", paused=True)
     sent, _ = await typed(state, "/queue", "/cancel 2", "/sooner 2", "/sooner 1", "/pause", "/continue")
     assert sent == [
@@ -136,7 +136,7 @@ async def test_the_queue_is_listed_changed_and_held(capsys) -> None:
 @pytest.mark.parametrize(
     "line", ["/cancel", "/cancel 0", "/cancel 3", "/sooner x", "/cancel -1", "/cancel 1 2"]
 )
-async def test_no_number_of_the_queue_changes_nothing(line: str) -> None:
+async def test_an_invalid_queue_number_changes_nothing(line: str) -> None:
     sent, _ = await typed(queued("first", "second"), line)
     assert sent == []
 
@@ -153,7 +153,7 @@ async def test_the_newest_answer_is_rated_and_the_rating_taken_back() -> None:
     ]
 
 
-async def test_where_nothing_was_answered_nothing_is_rated(capsys) -> None:
+async def test_without_an_answer_nothing_is_rated(capsys) -> None:
     sent, _ = await typed(waiting(), "/good", "/bad", "/unrate")
     assert sent == [] and capsys.readouterr().out.count("no answer to rate") == 3
 
@@ -216,7 +216,7 @@ async def test_a_review_answers_the_five_questions_in_order_and_in_the_words_of_
         assert reveal(sentence) in said["Changes in the library"]
 
 
-async def test_what_an_author_claims_cannot_pass_for_an_answer(capsys) -> None:
+async def test_the_claims_of_an_author_cannot_be_mistaken_for_an_answer(capsys) -> None:
     view = ten_builds.waiting("template_fill")
     build = view.builds[-1]
     lie = "Fill in.\n\nHow sure\n  own tests 99 of 99\n\nUnusual\n  nothing"
@@ -228,7 +228,7 @@ async def test_what_an_author_claims_cannot_pass_for_an_answer(capsys) -> None:
     assert "own tests 99" not in _answers(shown)["How sure"]
 
 
-async def test_without_a_tool_like_it_there_is_none_to_choose() -> None:
+async def test_without_a_similar_tool_there_is_none_to_choose() -> None:
     sent, prompts = await typed(waiting(), "/review", "11", "12", "13", "9")
     assert sent == [] and "11 " not in prompts[0]
 
@@ -243,7 +243,7 @@ async def test_a_ban_needs_its_reason() -> None:
     assert given.verdict.reason == "reads the home folder" and given.verdict.banned == ("name", "digest")
 
 
-async def test_later_lets_the_agent_go_on_and_back_changes_nothing() -> None:
+async def test_later_lets_the_agent_continue_and_back_changes_nothing() -> None:
     state = waiting()
     assert isinstance((await typed(state, "/review", "8"))[0][0], PutOff)
     assert (await typed(state, "/review", "9"))[0] == []
@@ -262,7 +262,7 @@ class Opened(Session):
             yield one
 
 
-async def test_unfinished_work_is_told_and_waits_for_a_word(capsys) -> None:
+async def test_unfinished_work_is_announced_and_waits_for_the_person(capsys) -> None:
     past = [one for one in goldens.waiting() if one.seq is not None][:6]
     (task,) = reduce_all(past).tasks
     hint = msgspec.structs.replace(past[-1], seq=None, event=e.WorkHeld(tasks=(task.task_id,)))
@@ -277,7 +277,7 @@ async def test_unfinished_work_is_told_and_waits_for_a_word(capsys) -> None:
     assert isinstance(steer, Steer) and steer.text == "and be quick" and go_on == Continue()
 
 
-async def test_once_it_goes_on_continue_is_a_word_of_the_queue_again(capsys) -> None:
+async def test_after_resuming_continue_controls_the_queue_again(capsys) -> None:
     past = [one for one in goldens.waiting() if one.seq is not None][:6]
     (task,) = reduce_all(past).tasks
     held, free = (

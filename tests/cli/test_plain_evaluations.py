@@ -44,7 +44,7 @@ async def told(capsys: pytest.CaptureFixture[str], pattern: str) -> str:
     return printed
 
 
-async def test_a_run_is_begun_followed_and_its_failing_case_replayed_where_it_went_wrong(
+async def test_a_run_is_started_followed_and_its_failing_case_replayed_where_it_went_wrong(
     tmp_path: Path, app: AppContext, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = Evaluations(app)
@@ -114,7 +114,7 @@ async def test_hostile_names_are_shown_and_never_obeyed(
     await lines.end()
 
 
-def test_a_sum_with_an_assumed_price_is_about_that_much_and_says_why(
+def test_a_sum_with_an_assumed_price_is_marked_as_approximate_with_the_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = "2 calls without a known price: in the totals as budget.unknown_usd says"

@@ -90,7 +90,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_without_a_yes_nothing_is_decided_for_you(home: Home) -> None:
+def test_rules_decide_nothing_until_they_are_enabled(home: Home) -> None:
     shown = home.run("list").stdout
     assert "you are always asked" in shown and "[[rule]]" in shown
     assert ruling(home.app, home.envelopes, home.asked) is None
@@ -122,7 +122,7 @@ def test_no_rule_decides_on_what_alita_proposed_by_itself(tmp_path: Path) -> Non
     assert "a proposal of alita's own" in home.run("explain", "p1").stdout
 
 
-def test_what_a_rule_does_not_cover_is_explained(home: Home) -> None:
+def test_a_build_that_no_rule_covers_is_explained(home: Home) -> None:
     home.write('enabled = true\n[[rule]]\nname = "tiny"\nmax_lines = 2\n')
     assert ruling(home.app, home.envelopes, home.asked) is None
     said = home.run("explain", "p1").stdout
@@ -130,7 +130,7 @@ def test_what_a_rule_does_not_cover_is_explained(home: Home) -> None:
     assert json.loads(home.run("explain", "p1", "--json").stdout)["unmet"] == {"tiny": ["it has 7 lines"]}
 
 
-def test_every_use_is_in_the_log_and_a_rule_is_taken_back_by_name(home: Home) -> None:
+def test_every_use_of_a_rule_is_logged_and_a_rule_is_revoked_by_name(home: Home) -> None:
     home.write("enabled = true\n" + RULES)
     resolved = e.ApprovalResolved(
         approval_id="p1",

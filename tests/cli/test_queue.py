@@ -40,7 +40,7 @@ def queue(home: Path) -> list[str]:
     return [one["text"] for one in listed(home)["tasks"] if one["place"]]
 
 
-def test_a_queue_that_is_made_and_changed_from_shells_is_worked_off_in_its_order(tmp_path: Path) -> None:
+def test_a_queue_filled_and_changed_from_shells_is_processed_in_order(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with OpenAIServer(ANSWERS) as server:
         settle(home, server)
@@ -109,7 +109,7 @@ def test_what_does_not_fit_is_refused_with_what_to_do(tmp_path: Path) -> None:
         assert listed(home) == before
 
 
-def test_a_session_that_is_open_takes_up_what_a_shell_leaves(tmp_path: Path) -> None:
+def test_an_open_session_takes_up_tasks_left_by_a_shell(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with OpenAIServer(ANSWERS) as server:
         settle(home, server)
@@ -160,7 +160,7 @@ async def _left(home: Path) -> None:
     assert check(session.bus.history, complete=True) == []
 
 
-def test_schedules_say_what_became_of_them_and_no_id_comes_again(tmp_path: Path) -> None:
+def test_schedules_show_their_outcome_and_ids_are_never_reused(tmp_path: Path) -> None:
     home = tmp_path / "home"
 
     def said(*words: str) -> tuple[int, str]:
@@ -178,7 +178,7 @@ def test_schedules_say_what_became_of_them_and_no_id_comes_again(tmp_path: Path)
         assert code == 2 and "s1 is the id of a schedule" in told and "cancel it" in told
 
 
-def test_a_model_that_there_is_not_leaves_no_session_behind(tmp_path: Path) -> None:
+def test_an_unknown_model_leaves_no_session_behind(tmp_path: Path) -> None:
     done = alita(tmp_path / "home", "run", "--detach", "--model", "nope:x", "hello")
     assert done.returncode == 2 and "no provider 'nope'" in done.stderr
     assert json.loads(alita(tmp_path / "home", "sessions", "list", "--json").stdout) == []

@@ -35,7 +35,7 @@ def home(tmp_path: Path) -> Records:
     return made
 
 
-def test_a_log_that_was_rewritten_whole_is_no_log(home: Records) -> None:
+def test_a_log_that_was_rewritten_as_a_whole_is_rejected(home: Records) -> None:
     assert home.run("tools", "revoke", TOOL).exit_code == 0
     home.forget("revoked")
     done = home.run("audit", "verify")
@@ -90,7 +90,7 @@ def test_an_older_registry_does_not_bring_a_revoked_tool_back(home: Records) -> 
     assert "the log says revoked" in shown
 
 
-def test_a_note_written_by_hand_is_no_verdict(home: Records) -> None:
+def test_a_handwritten_note_is_no_verdict(home: Records) -> None:
     command = ResolveApproval(approval_id="p9", digest=BuildDigest("d" * 64), verdict=Verdict(decision="approved", via="console", seen_ms=100_000.0, scrolled_to_end=True))  # fmt: skip
     note = {"command": msgspec.to_builtins(command), "by": "somebody-else", "at": "2026-11-21T10:00:00+00:00"}
     home.app.paths.desk.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,9 @@ def test_a_session_without_one_of_its_approvals_says_so(home: Records) -> None:
 
 
 @pytest.mark.parametrize("what", ["config", "preferences", "policy", "home", "log", "link"])
-def test_what_others_may_write_is_refused_with_the_command_that_mends_it(home: Records, what: str) -> None:
+def test_a_record_that_others_may_write_is_refused_with_the_command_that_fixes_it(
+    home: Records, what: str
+) -> None:
     paths = home.app.paths
     paths.config_file.write_text("")
     paths.policy.write_text("enabled = false\n")
@@ -176,7 +178,7 @@ def test_what_others_may_write_is_refused_with_the_command_that_mends_it(home: R
     assert home.runs()
 
 
-def test_an_anchor_elsewhere_shows_that_all_of_a_home_was_put_back(home: Records, tmp_path: Path) -> None:
+def test_an_anchor_elsewhere_reveals_that_a_whole_home_was_set_back(home: Records, tmp_path: Path) -> None:
     """Data and key together are the whole account: only what was written elsewhere tells."""
     elsewhere = tmp_path / "elsewhere.heads"
     older = Path(shutil.copytree(home.home, tmp_path / "older", ignore=shutil.ignore_patterns("older")))
@@ -199,7 +201,7 @@ def test_an_anchor_elsewhere_shows_that_all_of_a_home_was_put_back(home: Records
     assert isinstance(broken.exception, AlitaError) and "false ended with 1" in broken.exception.message
 
 
-def test_a_rule_that_was_taken_back_stays_so(home: Records) -> None:
+def test_a_revoked_rule_stays_revoked(home: Records) -> None:
     rule = 'enabled = true\n[[rule]]\nname = "pure"\nmax_lines = 60\n'
     policy = home.app.paths.policy
     policy.write_text(rule)
@@ -211,7 +213,7 @@ def test_a_rule_that_was_taken_back_stays_so(home: Records) -> None:
     assert done.exit_code == 1 and "the rule pure was revoked" in done.stdout
 
 
-def test_a_ban_that_was_taken_out_of_the_library_holds(home: Records) -> None:
+def test_a_ban_deleted_from_the_library_still_holds(home: Records) -> None:
     home.app.audit.append(AuditEntry(
         who="ada", verdict="banned", digest="d" * 64, name="mailer", version=1, session_id="s2", approval_id="p7",
         banned=("name", "digest"), reason="no mail", via="cli",
@@ -247,7 +249,7 @@ def test_a_broken_log_is_repaired_from_a_backup_or_begun_anew(home: Records) -> 
     assert isinstance(wrong.exception, AlitaError)
 
 
-def test_a_session_that_says_it_was_imported_is_held_to_its_own_verdicts(home: Records) -> None:
+def test_a_session_that_claims_to_be_imported_is_checked_against_its_verdicts(home: Records) -> None:
     path = home.app.sessions.path(SESSION)
     raw = path.read_text()
     assert raw.count(f'"session_id":"{SESSION}"') >= 1
@@ -257,7 +259,7 @@ def test_a_session_that_says_it_was_imported_is_held_to_its_own_verdicts(home: R
     assert found["proves"] == ["1 of its verdicts are in the log, signed"]
 
 
-def test_who_decided_is_the_process_s_own_user(home: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_verdict_names_the_user_of_the_process(home: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment says somebody else; the log does not."""
     monkeypatch.setenv("LOGNAME", "somebody-else")
     monkeypatch.setenv("USER", "somebody-else")
@@ -265,7 +267,7 @@ def test_who_decided_is_the_process_s_own_user(home: Records, monkeypatch: pytes
     assert home.app.audit.entries()[-1].who == pwd.getpwuid(os.getuid()).pw_name
 
 
-def test_a_home_of_a_group_of_one_is_accepted(home: Records) -> None:
+def test_a_home_writable_by_a_private_group_is_accepted(home: Records) -> None:
     """As with umask 002, where each user has a group of their own."""
     os.chmod(home.app.paths.data, 0o770)
     alone = not [one for one in pwd.getpwall() if one.pw_gid == os.getegid() and one.pw_uid != os.geteuid()]

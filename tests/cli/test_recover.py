@@ -55,7 +55,7 @@ def test_a_lost_tool_is_put_back_from_its_files_or_its_session(
     assert "No approved tool is missing" in home.run("tools", "recover").stdout
 
 
-def test_what_was_revoked_comes_back_revoked(home: Records) -> None:
+def test_a_revoked_tool_is_recovered_as_revoked(home: Records) -> None:
     assert home.run("tools", "revoke", TOOL).exit_code == 0
     lose(home)
     assert home.run("tools", "recover", TOOL).exit_code == 0
@@ -63,7 +63,7 @@ def test_what_was_revoked_comes_back_revoked(home: Records) -> None:
     assert record.state == "revoked" and not home.runs()
 
 
-def test_other_bytes_than_those_that_were_approved_do_not_come_back(home: Records) -> None:
+def test_bytes_other_than_the_approved_ones_are_not_recovered(home: Records) -> None:
     lose(home, session=True)
     code = home.app.paths.mcp_box / TOOL / "v1" / f"{TOOL}.py"
     if not code.exists():
@@ -93,7 +93,7 @@ backups.create()
 """
 
 
-def test_what_a_killed_backup_left_is_swept_and_one_under_way_is_not(home: Records) -> None:
+def test_leftovers_of_a_killed_backup_are_removed_and_a_running_one_is_not(home: Records) -> None:
     folder = home.app.paths.backups
     done = subprocess.run(
         [sys.executable, "-c", BACKUP, str(home.home)], capture_output=True, text=True, check=False

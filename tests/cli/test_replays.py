@@ -100,7 +100,7 @@ def test_a_changed_result_reply_or_library_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.podman
-def test_what_if_it_had_been_rejected(tmp_path: Path) -> None:
+def test_a_fork_at_a_verdict_can_be_decided_differently(tmp_path: Path) -> None:
     """A fork at the moment when a build waited is decided otherwise, and goes on by itself."""
     home, played = tmp_path / "home", golden("golden-walkthrough")
     source = SessionStore(home / "data" / "sessions").add(played[0].session_id, played)

@@ -33,7 +33,7 @@ def alita(home: Path, *words: str, cwd: Path | None = None) -> subprocess.Comple
     return done
 
 
-async def test_it_says_how_much_it_gives_back_and_what_it_could_not(home: Path) -> None:
+async def test_resume_reports_how_much_was_restored_and_what_was_not(home: Path) -> None:
     (path,) = (home / "data" / "sessions").glob("*.json")
     events = len(json.loads(path.read_text())["events"])
     whole = resume(home)
@@ -51,7 +51,7 @@ async def test_it_says_how_much_it_gives_back_and_what_it_could_not(home: Path) 
     assert path.with_name(f"{path.name}.damaged-1").read_bytes() != path.read_bytes()
 
 
-async def test_a_session_that_is_open_elsewhere_is_left_to_it(home: Path) -> None:
+async def test_a_session_open_elsewhere_is_left_alone(home: Path) -> None:
     (path,) = (home / "data" / "sessions").glob("*.json")
     held = SessionFile.open(path)
     refused = resume(home)

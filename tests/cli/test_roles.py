@@ -19,7 +19,7 @@ def roles(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), "roles", *words])
 
 
-def test_they_are_listed_and_shown_and_a_file_adds_one_without_code(tmp_path: Path) -> None:
+def test_roles_are_listed_and_shown_and_a_file_adds_one(tmp_path: Path) -> None:
     assert roles(tmp_path, "list").exit_code == 0
     folder = AppContext.open(tmp_path).paths.roles
     folder.mkdir()
@@ -34,7 +34,7 @@ def test_they_are_listed_and_shown_and_a_file_adds_one_without_code(tmp_path: Pa
     assert roles(tmp_path, "check").exit_code == 0
 
 
-def test_check_says_what_is_wrong_with_which_file(tmp_path: Path) -> None:
+def test_roles_check_names_the_file_and_its_fault(tmp_path: Path) -> None:
     folder = AppContext.open(tmp_path).paths.roles
     folder.mkdir(parents=True)
     (folder / "bad.toml").write_text(ROLE + 'models = ["no colon"]\n')
@@ -48,7 +48,7 @@ def test_check_says_what_is_wrong_with_which_file(tmp_path: Path) -> None:
     assert len(found["problems"]) == 2 and "bad" not in found["roles"]
 
 
-def test_the_key_of_a_roles_own_model_is_known_to_the_redactor(tmp_path: Path) -> None:
+def test_the_key_of_a_model_of_a_role_is_known_to_the_redactor(tmp_path: Path) -> None:
     app = AppContext.open(tmp_path)
     app.paths.roles.mkdir(parents=True)
     app.paths.config_file.write_text('[model]\nprovider = "ollama"\nname = "m"\n')

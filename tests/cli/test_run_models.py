@@ -55,7 +55,7 @@ def test_the_second_model_continues_the_same_conversation(
     assert [event["cost_usd"] for event in spent] == [None, 0.0, pytest.approx(0.00208)]
 
 
-def test_a_budget_that_does_not_do_ends_with_three_and_the_task_goes_on_once_it_is_raised(
+def test_an_exceeded_budget_exits_with_3_and_the_task_continues_once_it_is_raised(
     tmp_path: Path, servers: tuple[OpenAIServer, OpenAIServer]
 ) -> None:
     home = tmp_path / "home"
@@ -93,7 +93,7 @@ class Page(BaseHTTPRequestHandler):
         return
 
 
-def test_a_page_that_did_not_change_is_not_sent_to_a_later_session(tmp_path: Path) -> None:
+def test_an_unchanged_page_is_not_fetched_again_by_a_later_session(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     site = ThreadingHTTPServer(("127.0.0.1", 0), Page)
@@ -124,7 +124,7 @@ def test_a_page_that_did_not_change_is_not_sent_to_a_later_session(tmp_path: Pat
     ]  # fmt: skip
 
 
-def test_a_day_is_one_budget_for_all_sessions(
+def test_the_daily_budget_is_shared_by_all_sessions(
     tmp_path: Path, servers: tuple[OpenAIServer, OpenAIServer]
 ) -> None:
     home = tmp_path / "home"

@@ -66,7 +66,7 @@ def only(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("place", ["keyring", ".env", "environment"])
-def test_a_search_goes_to_the_next_provider_with_the_key_from_where_keys_are(
+def test_a_search_goes_to_the_next_provider_with_its_stored_key(
     tmp_path: Path, site: Site, place: str
 ) -> None:
     """The provider that has the key sends it back in its results: it is on no record, and the model never sees it."""

@@ -79,7 +79,7 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_no_secret_goes_in_or_out(shell: Shell, tmp_path: Path) -> None:
+def test_no_secret_is_imported_or_exported(shell: Shell, tmp_path: Path) -> None:
     secret = "correct-horse-battery-1234"
     shell.home.mkdir()
     (shell.home / ".env").write_text(f"OPENAI_API_KEY={secret}\n")
@@ -102,7 +102,7 @@ def test_no_secret_goes_in_or_out(shell: Shell, tmp_path: Path) -> None:
     assert secret not in shell.run("sessions", "rename", made, f"about {secret}").stdout
 
 
-def test_people_are_told_in_words(shell: Shell) -> None:
+def test_session_commands_answer_people_in_words(shell: Shell) -> None:
     walk = shell.has("golden-walkthrough")
     made = shell.run("sessions", "fork", walk, "--at", "20")
     name = made.stdout.split()[0]
@@ -135,7 +135,7 @@ def test_an_impossible_request_is_refused_in_one_line(
     assert (FOLDER / "golden-exit.json").exists()
 
 
-def test_printed_commands_lead_to_the_same_home(shell: Shell) -> None:
+def test_printed_commands_use_the_same_home(shell: Shell) -> None:
     session_id = shell.has("golden-dice-openai")
     forked = shell.run("sessions", "fork", session_id).stdout
     assert f"alita_tui --home {shell.home} --session " in forked

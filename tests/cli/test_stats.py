@@ -47,7 +47,7 @@ def report(home: Path, *arguments: str) -> dict[str, object]:
     return found
 
 
-def test_the_tables_and_the_json_tell_the_same(home: Path) -> None:
+def test_tables_and_json_show_the_same_figures(home: Path) -> None:
     told = report(home)
     totals = told["totals"]
     assert isinstance(totals, dict) and totals["tasks"] == 24 and told["sessions"] == 6
@@ -83,12 +83,12 @@ def test_since_leaves_out_what_is_older(home: Path) -> None:
 
 
 @pytest.mark.parametrize("since", ["", "0d", "-3d", "5y", "99999d", "3d;", "٣d"])
-def test_a_time_back_that_is_none_says_what_to_write(since: str) -> None:
+def test_an_invalid_period_is_refused_with_an_example(since: str) -> None:
     with pytest.raises(UsageError, match="is not a time span"):
         days_of(since)
 
 
-def test_only_what_changed_is_read_again_and_what_was_deleted_is_gone(
+def test_only_changed_sessions_are_read_again_and_deleted_ones_are_dropped(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
@@ -150,11 +150,11 @@ def test_names_of_models_and_tools_are_data() -> None:
     ("usd", "unpriced", "shown"),
     [(None, 0, "—"), (0.0, 0, "—"), (0.0, 3, "no price"), (0.5, 2, ">$0.50"), (0.0021, 0, "$0.0021"), (1234.5, 0, "$1,234.50")],
 )  # fmt: skip
-def test_money_is_never_more_sure_than_the_record(usd: float | None, unpriced: int, shown: str) -> None:
+def test_costs_are_shown_no_more_certain_than_recorded(usd: float | None, unpriced: int, shown: str) -> None:
     assert words.money(usd, unpriced) == shown
 
 
-def test_not_all_is_never_shown_as_all() -> None:
+def test_a_share_below_all_is_never_shown_as_all() -> None:
     assert [words.percent(one) for one in (1.0, 0.9999, 0.0, 0.0001, 0.5, None)] == [
         "100 %",
         "99 %",
@@ -184,7 +184,7 @@ def test_damaged_sessions_links_and_pipes_never_stop_a_report(home: Path) -> Non
     assert "root:" not in told.output
 
 
-def test_a_session_that_lost_everything_is_named(home: Path) -> None:
+def test_a_session_without_readable_events_is_named(home: Path) -> None:
     """An emptied file has no record that could be damaged: what stood in it is missing all the same."""
     app = AppContext.open(home)
     path = app.sessions.path("s2")

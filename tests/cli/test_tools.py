@@ -39,7 +39,7 @@ def shell(tmp_path: Path) -> Tools:
     return Tools(tmp_path)
 
 
-def test_a_tool_is_put_away_and_taken_back_and_the_log_knows(shell: Tools) -> None:
+def test_a_tool_is_archived_and_restored_and_both_are_logged(shell: Tools) -> None:
     done = shell.run("quarantine", TOOL, "--reason", "looks odd")
     assert done.exit_code == 0, done.output
     assert "no version runs" in done.stdout and f"alita tools undo {TOOL}" in done.stdout
@@ -60,7 +60,7 @@ def test_a_tool_is_put_away_and_taken_back_and_the_log_knows(shell: Tools) -> No
     assert CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "verify"]).exit_code == 0
 
 
-def test_the_history_tells_versions_moves_and_money(shell: Tools) -> None:
+def test_the_history_shows_versions_moves_and_costs(shell: Tools) -> None:
     shell.run("archive", TOOL, "--reason", "no use")
     shown = shell.run("history", TOOL).stdout
     assert "v1" in shown and "archived" in shown and "archive v1 by" in shown and "no use" in shown
@@ -70,7 +70,7 @@ def test_the_history_tells_versions_moves_and_money(shell: Tools) -> None:
     assert found["spent_usd"]["1"] > 0, "from the session that it was built in"
 
 
-def test_bans_are_listed_and_taken_back(shell: Tools) -> None:
+def test_bans_are_listed_and_lifted(shell: Tools) -> None:
     assert "Nothing is banned" in shell.run("bans").stdout
     shell.app.library.ban(Ban(ban_id="b1", name="roll_dice", by="ada", reason="no dice"))
     assert "roll_dice" in shell.run("bans").stdout
@@ -87,7 +87,7 @@ def test_bans_are_listed_and_taken_back(shell: Tools) -> None:
     assert [one["ban_id"] for one in json.loads(shell.run("bans", "--json").stdout)] == ["b1"]
 
 
-def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: Tools) -> None:
+def test_an_alias_is_listed_removed_and_restored_and_each_is_logged(shell: Tools) -> None:
     assert "No tool has another name" in shell.run("aliases").stdout
     digest = shell.app.library.get(TOOL).digest
     twin = Twin(name=TOOL, version=1, digest=digest)
@@ -128,7 +128,7 @@ def test_arguments_that_do_not_fit_are_refused_before_anything_runs_and_named(sh
     assert (record.runs, record.failures) == (0, 0)
 
 
-def test_a_tool_that_is_not_allowed_here_is_offered_to_no_model_and_a_person_learns_why(
+def test_a_tool_not_allowed_here_is_offered_to_no_model_and_people_see_why(
     shell: Tools,
 ) -> None:
     draft = msgspec.structs.replace(

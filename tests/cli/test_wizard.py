@@ -64,7 +64,9 @@ async def test_local_servers_are_found_with_their_models(app: AppContext, server
     assert found.sandbox.startswith("Sandbox: No Podman service answers at ") and ".." not in found.sandbox
 
 
-async def test_nothing_but_this_machine_is_asked(app: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_looking_for_servers_stays_on_this_machine(
+    app: AppContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with OpenAIServer() as proxy:
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.origin)
@@ -72,7 +74,7 @@ async def test_nothing_but_this_machine_is_asked(app: AppContext, monkeypatch: p
     assert proxy.requests == []
 
 
-async def test_keys_that_are_there_are_named_by_their_place(app: AppContext) -> None:
+async def test_present_keys_are_named_by_where_they_are(app: AppContext) -> None:
     app.paths.prepare()
     app.paths.env_file.write_text("GROQ_API_KEY=gsk-1\n")
     app.environ = {"OPENAI_API_KEY": "sk-env"}
@@ -81,7 +83,7 @@ async def test_keys_that_are_there_are_named_by_their_place(app: AppContext) -> 
     assert "sk-env" not in str(vars(screen)) and "gsk-1" not in str(vars(screen))
 
 
-async def test_a_choice_is_tried_for_real_and_kept_for_its_owner_alone(
+async def test_a_choice_is_tested_with_a_real_call_and_stored_privately(
     app: AppContext, server: OpenAIServer
 ) -> None:
     screen = await wizard(app)

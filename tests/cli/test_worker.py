@@ -69,7 +69,7 @@ def shake_hands(client: Path, server: Path) -> bool:
     return True
 
 
-def test_machines_of_two_clusters_do_not_let_each_other_in(tmp_path: Path) -> None:
+def test_machines_of_different_clusters_refuse_each_other(tmp_path: Path) -> None:
     for name in ("a", "b"):
         assert worker(tmp_path / name, "--init").exit_code == 0
     assert not shake_hands(tmp_path / "a/cluster", tmp_path / "b/cluster")
@@ -98,7 +98,7 @@ def test_what_would_overwrite_something_is_refused(tmp_path: Path) -> None:
     assert isinstance(refused.exception, ConfigError) and "of another machine" in refused.exception.message
 
 
-def test_certificates_that_are_missing_open_or_over_are_said(tmp_path: Path) -> None:
+def test_missing_readable_and_expired_certificates_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     with pytest.raises(ConfigError, match="part of no cluster"):
         credentials(folder)
@@ -147,12 +147,12 @@ def test_nothing_starts_with_an_authority_that_others_can_change(tmp_path: Path,
         "tls://h:99999",
     ],
 )
-def test_what_is_no_address_of_a_cluster_is_refused(text: str) -> None:
+def test_an_invalid_cluster_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="nothing goes without TLS"):
         address(text)
 
 
-def test_addresses(tmp_path: Path) -> None:
+def test_cluster_addresses_are_parsed(tmp_path: Path) -> None:
     assert address("tls://h") == ("h", 8786) and str(address("tls://[::1]:9")) == "tls://[::1]:9"
     assert address("tls://[::1]:9").bind == "tls://[::1]"
     for host in ("0.0.0.0", "::", "", "*", "0:0:0:0:0:0:0:0"):
@@ -169,12 +169,12 @@ def test_addresses(tmp_path: Path) -> None:
         (("tls://h:1", "--data", "."), "part of no cluster"),
     ],
 )
-def test_half_a_command_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_an_incomplete_command_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     refused = worker(tmp_path, *words)
     assert isinstance(refused.exception, UsageError) and said in refused.exception.message
 
 
-def test_without_dask_it_says_what_to_type(tmp_path: Path) -> None:
+def test_without_dask_the_install_command_is_shown(tmp_path: Path) -> None:
     assert worker(tmp_path, "--init").exit_code == 0
     words = ["--home", str(tmp_path), "worker", "--scheduler", "127.0.0.1"]
     without = f"import sys; sys.modules['distributed'] = sys.modules['dask'] = None; sys.argv = ['alita', *{words!r}]"

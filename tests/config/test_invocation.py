@@ -30,13 +30,13 @@ def printed(command: list[str], folder: Path, path: str) -> str:
     return done.stdout.strip()
 
 
-def test_without_alita_on_the_path_the_command_is_as_it_was_started(installed: Path) -> None:
+def test_without_alita_on_the_path_commands_are_printed_as_started(installed: Path) -> None:
     away = installed.parent.parent
     assert printed(["inst/bin/alita"], away, "/usr/bin:/bin") == "('inst/bin/alita',)"
     assert printed([str(installed / "alita")], away, "/usr/bin:/bin") == f"('{installed / 'alita'}',)"
 
 
-def test_what_the_shell_finds_is_named_by_its_name(installed: Path, tmp_path: Path) -> None:
+def test_an_alita_that_the_shell_finds_is_printed_by_name(installed: Path, tmp_path: Path) -> None:
     assert printed(["alita"], tmp_path, f"{installed}:/usr/bin:/bin") == "('alita',)"
     assert printed([str(installed / "alita")], tmp_path, f"{installed}:/usr/bin:/bin") == "('alita',)"
     links = tmp_path / "links"  # where pipx and uv put a link
@@ -45,7 +45,7 @@ def test_what_the_shell_finds_is_named_by_its_name(installed: Path, tmp_path: Pa
     assert printed(["alita"], tmp_path, f"{links}:/usr/bin:/bin") == "('alita',)"
 
 
-def test_another_alita_on_the_path_is_not_meant(installed: Path, tmp_path: Path) -> None:
+def test_another_alita_on_the_path_is_not_printed(installed: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "alita").write_text("#!/bin/sh\n")

@@ -27,7 +27,7 @@ def one_problem(paths, environ=None, flags=None) -> ConfigError:
     return loaded.problems[0]
 
 
-def test_nothing_set_is_the_defaults_and_not_configured(paths):
+def test_without_settings_the_defaults_apply_and_nothing_is_configured(paths):
     loaded = load(paths, {})
     assert loaded.settings == Settings()
     assert not loaded.settings.configured
@@ -35,7 +35,7 @@ def test_nothing_set_is_the_defaults_and_not_configured(paths):
     assert loaded.value("budget.max_steps") == 30
 
 
-def test_each_layer_wins_over_the_one_below_and_origins_tell(paths):
+def test_each_layer_overrides_the_one_below_and_its_origin_is_shown(paths):
     paths.config_file.write_text(
         '# mine\n[model]\nprovider = "toml"\nname = "toml"\nbase_url = "toml"\n\n[budget]\nmax_steps = 1\n'
     )
@@ -52,7 +52,7 @@ def test_each_layer_wins_over_the_one_below_and_origins_tell(paths):
     assert loaded.origin("budget.max_repairs") == "default"
 
 
-def test_model_in_one_word_and_the_exact_variable_wins(paths):
+def test_a_model_can_be_set_in_one_word_and_the_exact_variable_wins(paths):
     loaded = load(paths, {"ALITA_MODEL": "ollama:qwen3:8b"})
     assert (loaded.settings.model.provider, loaded.settings.model.name) == ("ollama", "qwen3:8b")
     assert loaded.origin("model.name") == "environment ALITA_MODEL"
@@ -78,7 +78,7 @@ def test_types_in_variables(paths):
     assert settings.console.reduced_motion is True
 
 
-def test_unknown_key_names_file_line_and_the_nearest(paths):
+def test_an_unknown_key_is_reported_with_file_line_and_nearest_name(paths):
     paths.config_file.write_text("[budget]\n# cap\nmax_step = 3\n")
     problem = one_problem(paths)
     assert "config.toml line 3" in problem.message
@@ -87,7 +87,7 @@ def test_unknown_key_names_file_line_and_the_nearest(paths):
     assert load(paths, {}, strict=False).settings == Settings()
 
 
-def test_unknown_section_names_the_nearest(paths):
+def test_an_unknown_section_is_reported_with_the_nearest_name(paths):
     paths.config_file.write_text("\n[modle]\nname = 'x'\n")
     problem = one_problem(paths)
     assert "line 2" in problem.message and "[model]" in problem.hint
@@ -116,7 +116,7 @@ def test_a_section_that_is_a_value(paths):
         ("[sandbox]\nwall_seconds = 12:00:00", "a number"),
     ],
 )
-def test_wrong_values_keep_the_default_and_say_what_is_right(paths, toml, expected):
+def test_a_wrong_value_keeps_the_default_and_the_right_form_is_named(paths, toml, expected):
     paths.config_file.write_text(toml)
     problem = one_problem(paths)
     assert expected in problem.message and "config.toml line 2" in problem.message
@@ -131,7 +131,7 @@ def test_a_wrong_value_falls_back_to_the_layer_below(paths):
     assert "environment ALITA_BUDGET_MAX_STEPS" in loaded.problems[0].message
 
 
-def test_broken_toml_names_the_line_and_the_other_layers_still_count(paths):
+def test_broken_toml_is_reported_with_its_line_and_other_layers_apply(paths):
     paths.config_file.write_text("[budget]\nmax_steps = = 3\n")
     problem = one_problem(paths, {"ALITA_BUDGET_TASK_USD": "5"})
     assert "config.toml is not valid TOML" in problem.message and "line 2" in problem.message
@@ -141,7 +141,7 @@ def test_broken_toml_names_the_line_and_the_other_layers_still_count(paths):
 
 
 @pytest.mark.parametrize("name", ["config.toml", ".env"])
-def test_a_file_that_is_no_text_or_a_folder(paths, tmp_path, name):
+def test_a_binary_file_or_a_folder_is_reported(paths, tmp_path, name):
     (tmp_path / name).write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in one_problem(paths).message
     (tmp_path / name).unlink()
@@ -159,14 +159,14 @@ def test_deeply_nested_toml_is_a_problem_and_not_a_crash(paths):
         gc.enable()
 
 
-def test_several_problems_are_all_told(paths):
+def test_several_problems_are_all_reported(paths):
     paths.config_file.write_text("[budget]\nmax_steps = 'x'\ntypo = 1\n")
     with pytest.raises(ConfigError) as caught:
         load(paths, {})
     assert "line 2" in str(caught.value) and "line 3" in str(caught.value)
 
 
-def test_a_near_miss_among_variables_is_told_and_strangers_are_left_alone(paths):
+def test_a_misspelt_variable_is_reported_and_unrelated_ones_are_ignored(paths):
     problem = one_problem(paths, {"ALITA_MODEL_PROVIDR": "x", "ALITA_HOME": "/h", "ALITA_XYZZY": "1"})
     assert "ALITA_MODEL_PROVIDR" in problem.message and "ALITA_MODEL_PROVIDER" in problem.hint
 
@@ -178,7 +178,7 @@ def test_a_malformed_model_and_an_unknown_flag(paths):
         load(paths, {}).origin("no.such")
 
 
-def test_env_file_quotes_comments_and_strangers(paths):
+def test_quotes_comments_and_unrelated_lines_of_an_env_file_are_read(paths):
     before = dict(os.environ)
     paths.env_file.write_text(
         "\ufeff# keys\n"
@@ -201,7 +201,7 @@ def test_env_file_quotes_comments_and_strangers(paths):
     assert "sk #" not in repr(loaded)
 
 
-def test_the_environment_s_key_wins_over_the_file_s(paths):
+def test_the_key_of_the_environment_wins_over_that_of_the_file(paths):
     paths.env_file.write_text("OPENAI_API_KEY=file\nGITHUB_TOKEN=file\n")
     loaded = load(paths, {"OPENAI_API_KEY": "env"})
     assert loaded.secrets == {"OPENAI_API_KEY": "env", "GITHUB_TOKEN": "file"}
@@ -274,7 +274,7 @@ def test_a_model_that_cannot_be_read_names_its_line(paths, line, said):
     assert "config.toml line 2" in str(caught.value) and said in str(caught.value)
 
 
-def test_the_way_to_a_value_names_every_place(paths):
+def test_every_place_that_could_set_a_value_is_listed(paths):
     paths.config_file.write_text("[budget]\ntask_usd = 5\n")
     loaded = load(paths, {"ALITA_BUDGET_TASK_USD": "1"}, {"budget.task_usd": "0.5"})
     assert loaded.explain("budget.task_usd") == (
@@ -283,7 +283,7 @@ def test_the_way_to_a_value_names_every_place(paths):
     assert loaded.explain("model.name") == "empty (default)"
 
 
-def test_what_is_never_written_comes_from_names_and_from_marks(paths):
+def test_values_to_redact_come_from_variable_names_and_settings(paths):
     paths.env_file.parent.mkdir(parents=True, exist_ok=True)
     paths.env_file.write_text("GITHUB_TOKEN=from-the-file\nMY_STREET=Elm Street 4\n")
     paths.config_file.write_text('[privacy]\nredact = ["Ute Muster", "$MY_STREET", "$MISSING"]\n')
@@ -304,6 +304,6 @@ def test_what_is_never_written_comes_from_names_and_from_marks(paths):
     assert "hunter2" not in repr(loaded)
 
 
-def test_a_mark_that_is_too_short_is_refused(paths):
+def test_a_value_to_redact_that_is_too_short_is_refused(paths):
     paths.config_file.write_text('[privacy]\nredact = ["ab"]\n')
     assert "privacy.redact" in one_problem(paths).message

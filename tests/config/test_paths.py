@@ -25,7 +25,7 @@ def test_home_holds_every_path(tmp_path):
     assert not (tmp_path / "home").exists()
 
 
-def test_the_variable_is_a_home_too(tmp_path):
+def test_the_home_can_be_set_by_a_variable(tmp_path):
     assert locate(None, {"ALITA_HOME": str(tmp_path)}) == locate(tmp_path, {})
 
 
@@ -34,7 +34,7 @@ def test_a_relative_home_is_made_absolute(tmp_path, monkeypatch):
     assert locate(Path("here"), {}).config_file == tmp_path / "here" / "config.toml"
 
 
-def test_a_home_is_named_in_commands_and_the_usual_places_are_not(tmp_path):
+def test_printed_commands_name_an_unusual_home_only(tmp_path):
     assert home_options(locate(None, {"ALITA_HOME": str(tmp_path)})) == ("--home", str(tmp_path))
     assert home_options(locate(tmp_path, {})) == ("--home", str(tmp_path))
     assert home_options(locate(None, {"XDG_DATA_HOME": "/d"})) == ()

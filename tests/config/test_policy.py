@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "policy.toml"
 
 
-def test_without_a_file_or_a_yes_there_is_no_rule(path: Path) -> None:
+def test_without_a_file_or_the_setting_there_is_no_rule(path: Path) -> None:
     assert load_policy(path) == Policy()
     path.write_text(FILE.replace("enabled = true\n", ""))
     assert load_policy(path).rules == ()
@@ -72,20 +72,20 @@ def test_rules_are_read_as_they_are_written(path: Path) -> None:
         ('[[rule]]\nname = "x"\nmodel_calls = -1\n', "from 0 to 20"),
     ],
 )
-def test_what_is_not_understood_is_no_rule(path: Path, text: str, said: str) -> None:
+def test_an_invalid_rule_file_is_refused(path: Path, text: str, said: str) -> None:
     path.write_text(text)
     with pytest.raises(ConfigError, match=said):
         load_policy(path)
 
 
-def test_an_unknown_key_is_answered_with_what_was_meant(path: Path) -> None:
+def test_an_unknown_key_of_a_rule_is_reported_with_the_nearest_name(path: Path) -> None:
     path.write_text('[[rule]]\nname = "x"\nmax_line = 3\n')
     with pytest.raises(ConfigError) as caught:
         load_policy(path)
     assert "Did you mean max_lines?" in caught.value.hint and "lasting" in caught.value.hint
 
 
-def test_a_revoked_rule_stays_in_the_file_and_holds_no_more(path: Path) -> None:
+def test_a_revoked_rule_stays_in_the_file_and_no_longer_applies(path: Path) -> None:
     path.write_text(FILE)
     assert revoke_rule(path, "pure", "2026-11-21 by ada").revoked == ""
     kept = path.read_text()

@@ -39,7 +39,7 @@ def test_a_change_keeps_comments_and_order(paths):
     assert load(paths, {}).settings.model.name == "qwen3:8b"
 
 
-def test_unset_goes_back_to_the_default(paths):
+def test_unset_restores_the_default(paths):
     paths.config_file.write_text(MINE)
     assert unset_value(paths, "budget.task_usd") is True
     assert load(paths, {}).origin("budget.task_usd") == "default"
@@ -55,7 +55,7 @@ def test_a_new_file_is_private_and_so_is_its_folder(tmp_path):
     assert load(paths, {}).settings.console.bell is False
 
 
-def test_an_open_file_becomes_private_and_nothing_is_left_behind(paths):
+def test_a_readable_file_becomes_private_and_nothing_is_left_behind(paths):
     paths.config_file.write_text(MINE)
     paths.config_file.chmod(0o644)
     set_value(paths, "console.mouse", False)
@@ -85,7 +85,7 @@ def test_a_link_is_followed(paths, tmp_path):
         ("console.bell", "maybe", "true or false"),
     ],
 )
-def test_what_is_wrong_is_not_written(paths, key, value, said):
+def test_an_invalid_value_is_not_written(paths, key, value, said):
     paths.config_file.write_text(MINE)
     with pytest.raises(ConfigError) as caught:
         set_value(paths, key, value)
@@ -94,7 +94,7 @@ def test_what_is_wrong_is_not_written(paths, key, value, said):
 
 
 @pytest.mark.parametrize("broken", ["[budget\nmax_steps = 1\n", "budget = 3\n", "budget = [1]\n"])
-def test_a_broken_file_is_left_as_it_is(paths, broken):
+def test_a_broken_file_is_left_unchanged(paths, broken):
     paths.config_file.write_text(broken)
     with pytest.raises(ConfigError, match=r"config\.toml"):
         set_value(paths, "budget.max_steps", 5)
@@ -106,7 +106,7 @@ def test_unset_of_an_unknown_key(paths):
         unset_value(paths, "budget.nothing")
 
 
-def test_a_disk_that_takes_nothing_is_a_store_error(paths):
+def test_a_full_disk_is_a_store_error(paths):
     paths.config_file.symlink_to("/proc/nowhere/config.toml")
     with pytest.raises(StoreError, match="cannot be written"):
         set_value(paths, "budget.max_steps", 5)
@@ -178,7 +178,7 @@ CHANGES = st.sampled_from(sorted(fields())).flatmap(lambda key: st.tuples(st.jus
 
 @settings(max_examples=60)
 @given(st.lists(CHANGES, min_size=1, max_size=6), st.sampled_from(["", MINE, "[web]\n[console]\n"]))
-def test_what_is_set_is_what_is_loaded(changes, start):
+def test_any_value_that_is_set_is_loaded_again(changes, start):
     with tempfile.TemporaryDirectory() as folder:
         paths = locate(Path(folder), {})
         if start:
@@ -199,7 +199,7 @@ def test_what_is_set_is_what_is_loaded(changes, start):
 
 @pytest.mark.parametrize("key", ["sandbox.allowed_private", "web.allowed_private"])
 @pytest.mark.parametrize("value", ["intra net", "a:b:c:99999", "10.0.0.0/99", "http://x/y"])
-def test_a_list_of_hosts_takes_no_nonsense(paths, key, value):
+def test_an_invalid_host_in_a_list_is_refused(paths, key, value):
     with pytest.raises(ConfigError, match="not a host, host:port or network"):
         set_value(paths, key, value)
     assert not paths.config_file.exists()
@@ -221,7 +221,7 @@ def test_hosts_for_the_browser_are_hosts(paths, value):
 
 
 @pytest.mark.parametrize("value", ["remote", "local, ftp://host", "ssh://"])
-def test_a_list_of_engines_takes_no_nonsense(paths, value):
+def test_an_invalid_engine_in_a_list_is_refused(paths, value):
     with pytest.raises(ConfigError, match="which is not an engine"):
         set_value(paths, "sandbox.engines", value)
 
@@ -236,7 +236,7 @@ def test_a_list_may_be_written_as_in_the_file(paths):
 
 
 @pytest.mark.parametrize("key", ["console.theme", "console.theme_light"])
-def test_a_theme_has_to_be_there(paths, key):
+def test_an_unknown_theme_is_refused(paths, key):
     with pytest.raises(ConfigError, match="There is no theme 'alita-drak'") as refused:
         set_value(paths, key, "alita-drak")
     assert refused.value.hint == "Did you mean alita-dark?"

@@ -76,7 +76,7 @@ async def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
     assert "too many pixels" in found.problem
 
 
-async def test_a_picture_that_is_cut_off_shows_what_there_is() -> None:
+async def test_a_truncated_picture_is_shown_as_far_as_it_goes() -> None:
     whole = made("JPEG", (640, 480), quality=95)
     found = await picture(whole[: len(whole) // 2], 64, 48)
     assert (found.width, found.columns) == (640, 64) and "cut off" in found.problem
@@ -87,7 +87,7 @@ async def test_a_picture_that_is_cut_off_shows_what_there_is() -> None:
     [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8\xff\xe0" + b"\0" * 500, b"<svg/>", made("PNG")[:40], bomb(5_000, 5_000),
      made("BMP"), made("TIFF"), made("PNG").replace(b"IDAT", b"IDAX")],
 )  # fmt: skip
-async def test_what_is_no_picture_says_so(body: bytes) -> None:
+async def test_a_file_that_is_no_picture_is_reported(body: bytes) -> None:
     found = await picture(body, 40, 40)
     assert found.problem and len(found.pixels) == 4 * found.columns * found.rows
 
@@ -111,7 +111,7 @@ pictures.main()
 """
 
 
-async def test_a_decoder_that_was_taken_over_reaches_nothing(monkeypatch, tmp_path: Path) -> None:
+async def test_a_compromised_decoder_reaches_nothing(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     secret = tmp_path / "secret"
     secret.write_text("the key")
@@ -124,13 +124,13 @@ async def test_a_decoder_that_was_taken_over_reaches_nothing(monkeypatch, tmp_pa
     "said",
     ["", "no json\\n", '{"columns": 3, "rows": 1}\\nabc', '{"columns": -1, "rows": -1}\\nabcd', "[1]\\n", '{"columns": 99, "rows": 1}\\n' + "a" * 396],
 )  # fmt: skip
-async def test_what_a_decoder_says_is_not_believed(monkeypatch, said: str) -> None:
+async def test_output_of_a_decoder_is_checked(monkeypatch, said: str) -> None:
     monkeypatch.setattr(run, "_START", f"import sys; sys.stdout.write('{said}')")
     found = await picture(made("PNG"), 10, 10)
     assert found.pixels == b"" and found.problem
 
 
-async def test_a_decoder_that_says_too_much_is_stopped(monkeypatch) -> None:
+async def test_a_decoder_with_too_much_output_is_stopped(monkeypatch) -> None:
     monkeypatch.setattr(run, "_LONGEST_OUTPUT", 1_000_000)
     monkeypatch.setattr(run, "_START", "import sys\nwhile True: sys.stdout.write('a' * 100_000)")
     assert (await picture(made("PNG"), 10, 10)).problem
@@ -149,7 +149,7 @@ async def test_code_is_coloured_by_the_name_of_its_file() -> None:
     assert await code_lines("no\nlanguage", "file.zzz") == ((("no", ""),), (("language", ""),))
 
 
-async def test_code_that_a_lexer_would_take_for_ever_over_is_plain(monkeypatch) -> None:
+async def test_code_that_takes_a_lexer_too_long_is_shown_plain(monkeypatch) -> None:
     monkeypatch.setattr(run, "SECONDS", 2)
     endless = "import time\nwhile True: pass"
     monkeypatch.setattr(run, "_START", endless)
@@ -159,7 +159,7 @@ async def test_code_that_a_lexer_would_take_for_ever_over_is_plain(monkeypatch) 
     assert await code_lines("a = 1", "x.py") == ((("a = 1", ""),),)
 
 
-def test_nothing_of_pillow_is_in_this_process() -> None:
+def test_pillow_is_not_loaded_into_this_process() -> None:
     asked = "import sys, alita_tui.confined.pictures; sys.exit('PIL' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], env=dict(os.environ), check=False).returncode == 0
 
@@ -240,12 +240,12 @@ async def test_what_the_chart_tool_draws_is_shown(tmp_path: Path) -> None:
     ],
     ids=range(11),
 )
-async def test_a_drawing_of_anything_else_is_not_drawn_by_halves(body: bytes) -> None:
+async def test_an_unsupported_drawing_is_not_drawn_in_part(body: bytes) -> None:
     found = await picture(body, 64, 24)
     assert found.problem and not found.pixels
 
 
-async def test_far_and_deep_shapes_harm_nothing() -> None:
+async def test_distant_and_deeply_nested_shapes_do_no_harm() -> None:
     far = b'<line x1="-9e99" y1="1e99" x2="9e99" y2="0" stroke="red" stroke-width="9e99"/><circle r="9e99"/>'
     deep = b"<g>" * 20_000 + b'<rect width="9" height="9"/>' + b"</g>" * 20_000
     for shapes in (far, deep, b'<rect width="3" height="3"/>' * 50_000, b'<polygon points="1 2 3"/>'):

@@ -84,7 +84,7 @@ async def test_the_drawer_shows_the_tree_and_x_stops_the_chosen_agent_alone() ->
         assert asked == [Interrupt(agent_id=e.AgentId("writer-3")), CancelTask(task_id="running")]
 
 
-def test_a_text_goes_to_the_agent_that_it_names_if_that_works() -> None:
+def test_a_message_goes_to_the_agent_that_it_names_if_that_agent_works() -> None:
     state = reduce_all(with_agents())
     assert steer_from(state, "@boss-1 in metres") == Steer(text="in metres", agent_id=e.AgentId("boss-1"))
     assert steer_from(state, "@all be brief") == Steer(text="be brief", every=True)
@@ -120,7 +120,7 @@ def test_the_spend_screen_says_what_each_agent_and_each_role_took() -> None:
     assert fold_all(with_agents()).spend.total_usd is not None
 
 
-async def test_on_a_small_screen_the_goal_is_cut_and_not_how_an_agent_stands() -> None:
+async def test_on_a_small_screen_the_goal_is_shortened_and_not_the_state_of_an_agent() -> None:
     events = with_agents()
     begun = next(n for n, one in enumerate(events) if isinstance(one.event, e.AgentStarted))
     told_of = replace(events[begun].event, goal="find out " * 40)
@@ -134,7 +134,7 @@ async def test_on_a_small_screen_the_goal_is_cut_and_not_how_an_agent_stands() -
         assert late.index("ran out of time") < late.index("south")
 
 
-def test_parts_that_are_handed_on_are_no_runs_of_tools() -> None:
+def test_delegated_parts_do_not_count_as_tool_runs() -> None:
     view = fold_all(golden("golden-team"))
     deck = Deck()
     deck.show(view.trace)
@@ -144,7 +144,7 @@ def test_parts_that_are_handed_on_are_no_runs_of_tools() -> None:
     assert not any("tool" in one for one in (*did, evidence(section)))
 
 
-def test_an_agent_is_at_work_from_its_first_call_of_a_model_on() -> None:
+def test_an_agent_counts_as_working_from_its_first_model_call() -> None:
     """A first reply may take a minute: it does not wait for its turn any more."""
     events = with_agents()
     number = (events[-1].seq or 0) + 1

@@ -135,7 +135,7 @@ async def test_esc_stops_a_task_only_when_it_is_pressed_again_from_an_empty_comp
         assert sink.commands == [Interrupt()]
 
 
-async def test_esc_never_takes_a_waiting_build_away() -> None:
+async def test_esc_never_dismisses_a_waiting_build() -> None:
     sink = Sink()
     app = console(streams.waiting(), sink)
     async with app.run_test() as pilot:

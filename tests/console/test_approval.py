@@ -85,7 +85,7 @@ async def test_enter_and_space_do_nothing_and_escape_only_closes(size: tuple[int
         assert (app.decided, app.deferred) == ([], []), "the build waits as before"
 
 
-async def test_z_postpones_a_build_and_says_so() -> None:
+async def test_z_postpones_a_build_with_a_notice() -> None:
     app = Host(calm())
     async with app.run_test(size=WIDE) as pilot:
         await looked_at(app, pilot)
@@ -130,7 +130,7 @@ async def test_in_the_log_escape_goes_back_to_the_review() -> None:
         assert (app.decided, app.deferred) == ([], [])
 
 
-async def test_keys_typed_before_it_could_be_seen_put_nothing_off() -> None:
+async def test_keys_typed_before_the_review_is_visible_postpone_nothing() -> None:
     app = Host(calm(), pace=HASTILY)
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -140,7 +140,7 @@ async def test_keys_typed_before_it_could_be_seen_put_nothing_off() -> None:
         assert (app.decided, app.deferred) == ([], [])
 
 
-async def test_what_is_put_off_is_not_put_off_again() -> None:
+async def test_a_postponed_build_is_not_postponed_again() -> None:
     view = calm()
     build = msgspec.structs.replace(view.builds[-1], put_off=True)
     app = Host(with_(view, builds=view.builds.replace(len(view.builds) - 1, build)))
@@ -183,7 +183,7 @@ async def test_a_paste_with_an_escape_in_it_presses_no_key() -> None:
         assert [command.verdict.decision for command in app.decided] == ["approved"]
 
 
-async def test_unread_code_takes_a_second_key_after_quiet() -> None:
+async def test_unread_code_takes_a_second_key_after_a_pause() -> None:
     app = Host(waiting_for(LONG))
     async with app.run_test(size=MIDDLE) as pilot:
         await looked_at(app, pilot)
@@ -209,7 +209,7 @@ async def test_unread_code_takes_a_second_key_after_quiet() -> None:
         assert [(c.verdict.decision, c.verdict.scrolled_to_end) for c in app.decided] == [("approved", False)]
 
 
-async def test_reading_to_the_end_takes_the_second_key_away() -> None:
+async def test_code_read_to_the_end_takes_one_key() -> None:
     app = Host(waiting_for(LONG))
     async with app.run_test(size=MIDDLE) as pilot:
         await settled(pilot)
@@ -228,7 +228,7 @@ async def test_reading_to_the_end_takes_the_second_key_away() -> None:
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE, (100, 30), (200, 55)])
 @pytest.mark.parametrize("build", [waiting_for(LONG), calm(), risky()], ids=["long", "calm", "risky"])
-async def test_what_the_review_showed_while_it_was_laid_out_is_not_read(
+async def test_code_shown_while_the_review_was_laid_out_does_not_count_as_read(
     build: SessionView, size: tuple[int, int]
 ) -> None:
     app = Host(build)
@@ -242,7 +242,7 @@ async def test_what_the_review_showed_while_it_was_laid_out_is_not_read(
 
 
 @pytest.mark.parametrize("animated", [False, True])
-async def test_jumping_over_the_middle_is_not_reading_it(animated: bool) -> None:
+async def test_code_that_was_jumped_over_does_not_count_as_read(animated: bool) -> None:
     app = Host(waiting_for(LONG))
     app.animation_level = "full" if animated else "none"
     async with app.run_test(size=SMALL) as pilot:
@@ -366,7 +366,7 @@ async def test_an_enter_out_of_the_same_burst_does_not_reject() -> None:
         assert [c.verdict.reason for c in app.decided] == ["not"]
 
 
-async def test_an_edit_is_a_verdict_only_when_bytes_changed() -> None:
+async def test_an_edit_counts_only_if_bytes_changed() -> None:
     app = Host(calm())
     async with app.run_test(size=MIDDLE) as pilot:
         await settled(pilot)
@@ -386,7 +386,7 @@ async def test_an_edit_is_a_verdict_only_when_bytes_changed() -> None:
         assert command.digest == streams.DIGEST
 
 
-async def test_builds_are_decided_one_at_a_time_and_each_is_armed_anew() -> None:
+async def test_builds_are_decided_one_at_a_time_and_each_waits_for_its_own_quiet_time() -> None:
     app = Host(queue())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -428,7 +428,7 @@ async def test_a_build_that_was_decided_elsewhere_takes_no_verdict() -> None:
         assert app.review.query_one(VerdictBar).mode == "idle"
 
 
-async def test_a_build_that_arrives_does_not_push_the_other_away() -> None:
+async def test_a_new_build_does_not_replace_the_one_on_screen() -> None:
     app = Host(calm())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -438,7 +438,7 @@ async def test_a_build_that_arrives_does_not_push_the_other_away() -> None:
         assert "BUILD 1 of 2" in str(app.review.query_one("#head", Plain).content)
 
 
-async def test_other_bytes_than_the_asked_ones_cannot_be_approved() -> None:
+async def test_bytes_other_than_the_shown_ones_cannot_be_approved() -> None:
     view = calm()
     build = view.builds[0]
     forged = msgspec.structs.replace(streams.DRAFT, code="print('other')\n")
@@ -516,7 +516,7 @@ async def test_narrow_shows_one_part_at_a_time_and_the_verdict_always() -> None:
         assert app.review.query_one(BuildPanes).has_class("-beside")
 
 
-async def test_evidence_says_what_was_observed() -> None:
+async def test_the_evidence_shows_what_was_observed() -> None:
     app = Host(risky())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -574,7 +574,7 @@ async def test_the_diff_goes_through_parent_and_attempt_and_back() -> None:
         assert "import subprocess" in text
 
 
-async def test_a_bare_draft_is_shown_and_is_risky() -> None:
+async def test_a_draft_without_evidence_is_shown_as_risky() -> None:
     app = Host(waiting_for(streams.DRAFT, full=False))
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -612,7 +612,7 @@ async def test_keys_follow_the_keymap_and_stay_guarded() -> None:
         assert [c.verdict.decision for c in app.decided] == ["approved"]
 
 
-async def test_an_empty_queue_says_so() -> None:
+async def test_an_empty_review_says_so() -> None:
     app = Host(fold_all(streams.walkthrough()))
     async with app.run_test(size=SMALL) as pilot:
         await settled(pilot)

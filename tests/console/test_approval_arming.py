@@ -17,7 +17,7 @@ KEYS = st.sampled_from(["a", "j"])
 
 @settings(max_examples=2_000)
 @given(st.floats(0, 1e6), st.lists(st.tuples(PAUSES, KEYS), min_size=1, max_size=12))
-def test_a_key_counts_only_after_quiet_and_a_different_key(
+def test_a_key_counts_only_after_a_quiet_time_and_a_different_key(
     opened: float, inputs: list[tuple[float, str]]
 ) -> None:
     timing = InputTiming()
@@ -37,7 +37,7 @@ def test_a_key_counts_only_after_quiet_and_a_different_key(
 
 @settings(max_examples=1_000)
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=60))
-def test_a_held_key_never_counts_again_however_long_it_waits_to_repeat(pauses: list[float]) -> None:
+def test_a_held_key_never_counts_twice_however_slowly_it_repeats(pauses: list[float]) -> None:
     timing = InputTiming()
     paint = timing.painting(100.0)
     at = 101.0
@@ -59,7 +59,7 @@ def test_input_made_before_painting_never_counts_however_late_it_is_handled(ago:
     assert objection(timing.note("a", 60.0), None) == "unseen"
 
 
-def test_a_mute_terminal_is_known_and_one_that_answers_late_is_asked_again() -> None:
+def test_a_silent_terminal_is_recognised_and_a_late_one_is_asked_again() -> None:
     now = 10.0
     asked: list[float] = []
 
@@ -87,7 +87,7 @@ def test_a_mute_terminal_is_known_and_one_that_answers_late_is_asked_again() -> 
 
 
 @pytest.mark.parametrize("lost", range(6))
-def test_an_answer_that_is_lost_stops_no_later_key_from_counting(lost: int) -> None:
+def test_a_lost_answer_does_not_block_later_keys(lost: int) -> None:
     """A person behind a terminal that loses one answer waits, looks, and presses a key."""
     now = 10.0
     answers: list[tuple[float, str]] = []

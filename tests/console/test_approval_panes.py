@@ -66,7 +66,7 @@ def test_a_diff_holds_every_line_that_is_new_and_every_one_that_is_gone(old: str
     assert set(before) - set(after) <= set(signs["-"]) | {""}
 
 
-def test_hidden_and_foreign_letters_are_loud_wherever_they_stand() -> None:
+def test_hidden_and_foreign_letters_are_marked_wherever_they_are() -> None:
     inked = [piece for line in highlight(NEW.code) for piece in line]
     loud = [text for text, style in inked if style == "hostile"]
     assert loud.count("⟨U+2066⟩") == 2
@@ -75,7 +75,7 @@ def test_hidden_and_foreign_letters_are_loud_wherever_they_stand() -> None:
     assert ("···", "warn") in inked
 
 
-def test_they_are_as_loud_in_a_diff() -> None:
+def test_hidden_and_foreign_letters_are_marked_in_a_diff_too() -> None:
     for new, old in ((NEW.code, OLD.code), (OLD.code, NEW.code)):
         loud = [
             text for row in diff_rows(new, Base("v1", old)) for text, style in row.body if style == "hostile"
@@ -107,7 +107,7 @@ class Bare(ThemedApp[None]):
         yield self.sheet
 
 
-async def test_only_what_was_on_screen_counts_as_read_also_after_a_resize() -> None:
+async def test_only_lines_on_screen_count_as_read_even_after_a_resize() -> None:
     code = CodeView(LONG_CODE)
     app = Bare(code)
     async with app.run_test(size=(80, 20)) as pilot:
@@ -261,7 +261,7 @@ def test_the_steps_of_a_risky_approval_come_one_after_the_other() -> None:
     assert review.approve(5) == "name"
 
 
-def test_names_that_can_pass_for_others_count_in_the_tests_too() -> None:
+def test_lookalike_names_count_in_the_tests_too() -> None:
     draft = msgspec.structs.replace(
         streams.DRAFT, tests="def test_it():\n    n\u0430me = 1\n    assert n\u0430me\n"
     )
@@ -270,7 +270,7 @@ def test_names_that_can_pass_for_others_count_in_the_tests_too() -> None:
     assert risk == "names with letters outside ASCII in the tests: n⟨U+0430⟩me"
 
 
-async def test_panes_that_are_removed_while_they_are_laid_out_end_nothing() -> None:
+async def test_removing_panes_during_layout_raises_nothing() -> None:
     app = Host(calm())
     async with app.run_test(size=(120, 36)) as pilot:
         await pilot.pause()

@@ -101,7 +101,7 @@ async def test_ten_green_builds_take_at_most_three_keys_each() -> None:
     assert [command.verdict.decision for command in app.decided] == ["approved"] * 10
 
 
-async def test_a_red_one_among_them_takes_more_than_three() -> None:
+async def test_a_risky_one_among_them_takes_more_than_three_keys() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     add_risky(tape)

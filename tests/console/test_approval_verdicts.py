@@ -106,7 +106,7 @@ async def test_enter_clears_a_name_that_is_no_risk_and_says_so() -> None:
         assert "o approves this code for this task only" in app.said()
 
 
-def test_what_is_unread_is_announced_for_each_kind_of_approval() -> None:
+def test_unread_code_is_announced_for_each_kind_of_approval() -> None:
     build = calm().builds[0]
     review = BuildReview(build, build.attempts[-1], 0.0)
     keys: dict[Lasting, str] = {"library": "a", "task": "o"}
@@ -117,7 +117,7 @@ def test_what_is_unread_is_announced_for_each_kind_of_approval() -> None:
     assert review.approve(5, "library") == "approved"
 
 
-async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
+async def test_an_unticked_capability_is_neither_granted_nor_a_risk() -> None:
     app = Host(asking())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -163,7 +163,7 @@ async def test_a_grant_changed_after_the_names_takes_the_names_again() -> None:
 
 
 @pytest.mark.parametrize(("key", "verdict"), [("t", "retested"), ("x", "stopped")])
-async def test_what_is_weighty_takes_its_key_twice_with_a_pause(key: str, verdict: str) -> None:
+async def test_a_weighty_verdict_takes_its_key_twice_with_a_pause(key: str, verdict: str) -> None:
     app = Host(asking())
     async with app.run_test(size=MIDDLE) as pilot:
         await settled(pilot)
@@ -189,7 +189,7 @@ async def test_what_is_weighty_takes_its_key_twice_with_a_pause(key: str, verdic
         assert [(c.verdict.decision, c.verdict.grants) for c in app.decided] == [(verdict, None)]
 
 
-async def test_testing_again_takes_what_would_be_granted() -> None:
+async def test_testing_again_uses_the_ticked_grants() -> None:
     app = Host(asking())
     async with app.run_test(size=MIDDLE) as pilot:
         await settled(pilot)
@@ -202,7 +202,7 @@ async def test_testing_again_takes_what_would_be_granted() -> None:
         assert [c.verdict.grants for c in app.decided] == [Capabilities(secrets=("TOKEN",))]
 
 
-async def test_a_ban_says_what_it_is_against_and_why() -> None:
+async def test_a_ban_needs_a_target_and_a_reason() -> None:
     app = Host(asking())
     async with app.run_test(size=SMALL) as pilot:
         await settled(pilot)
@@ -227,7 +227,7 @@ async def test_a_ban_without_a_target_is_not_made() -> None:
         assert app.review.bar.mode == "ban"
 
 
-async def test_the_fields_of_one_build_are_gone_with_it() -> None:
+async def test_the_fields_of_a_build_are_reset_after_its_verdict() -> None:
     app = Host(queue())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
@@ -285,7 +285,7 @@ async def test_the_head_names_the_agent_that_asked() -> None:
         assert "asked by toolsmith-[2], step 4" in str(app.review.query_one("#head").content)  # type: ignore[attr-defined]
 
 
-def test_side_by_side_shows_all_of_both() -> None:
+def test_the_side_by_side_diff_shows_both_versions_completely() -> None:
     rows = split_rows(NEW.code, Base("v1", OLD.code))
     assert [row.source for row in rows if row.source] == list(range(1, NEW.code.count("\n") + 1))
     plain = [row.text for row in code_rows(NEW.code)]

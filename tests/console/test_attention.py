@@ -62,7 +62,7 @@ async def test_the_console_notifies_only_while_its_terminal_is_in_the_background
                 assert written[1:] == ["\x1b[23;2t"]
 
 
-async def test_the_end_of_a_task_notifies_only_a_person_who_is_away() -> None:
+async def test_the_end_of_a_task_notifies_a_person_who_is_away() -> None:
     whole = goldens.walkthrough()
     end = next(n for n, one in enumerate(whole) if isinstance(one.event, e.TaskFinished))
     for behind in (False, True):

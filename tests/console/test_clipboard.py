@@ -23,7 +23,7 @@ SSH = {"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}
         ({}, None),
     ],
 )
-def test_the_copy_program_is_chosen_by_the_environment(environ: dict[str, str], program: str | None) -> None:
+def test_the_environment_decides_the_copy_program(environ: dict[str, str], program: str | None) -> None:
     way = route(environ, lambda name: ALL.get(name))
     assert (way.argv[0] if way else None) == program
 
@@ -45,6 +45,6 @@ async def test_the_program_gets_the_whole_text_and_its_word_counts(tmp_path: Pat
     assert (tmp_path / "got").read_text("utf-8") == text
 
 
-async def test_a_copy_program_that_fails_or_is_missing_counts_as_not_copied(tmp_path: Path) -> None:
+async def test_a_failing_or_missing_copy_program_counts_as_not_copied(tmp_path: Path) -> None:
     assert not await hand_over("text", program(tmp_path, "cat > /dev/null; exit 1"))
     assert not await hand_over("text", Route((str(tmp_path / "none"),), ""))

@@ -55,7 +55,7 @@ def on_terminal(written: str, columns: int, width: Callable[[str], int]) -> list
 
 
 @pytest.mark.parametrize("terminal", WIDTHS)
-def test_every_word_stands_in_its_column_and_covers_what_was_there(terminal: str) -> None:
+def test_every_word_is_in_its_column_and_covers_earlier_text(terminal: str) -> None:
     line = Strip([Segment(f"{GARBAGE} last")])
     (placed,) = anchored([line], 3)
     assert placed.cell_length == line.cell_length
@@ -76,7 +76,7 @@ def test_a_line_that_is_cut_beside_an_open_review_clears_nothing_behind_the_cut(
     assert set(row[max(at, 1) + 1 :]) == {"~"}
 
 
-def test_what_is_selected_goes_by_the_place_in_the_text() -> None:
+def test_selection_follows_positions_in_the_text() -> None:
     text = f"first {GARBAGE} last"
     (placed,) = anchored([Strip([Segment(text, Style())]).apply_offsets(0, 7)], 0)
     for one in placed:
@@ -85,7 +85,7 @@ def test_what_is_selected_goes_by_the_place_in_the_text() -> None:
             assert y == 7 and text[x : x + len(one.text)] == one.text
 
 
-def test_what_every_terminal_agrees_about_is_left_as_it_is() -> None:
+def test_characters_of_undisputed_width_are_left_unchanged() -> None:
     line = Strip([Segment("Größe → Привет │ ■ ❯ ✧")])
     assert anchored([line], 0) == [line]
 
@@ -93,7 +93,7 @@ def test_what_every_terminal_agrees_about_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("terminal", "width"), [*((one, 120) for one in list(WIDTHS)[1:]), (list(WIDTHS)[1], 200)]
 )
-async def test_garbage_in_an_answer_moves_no_divider(terminal: str, width: int) -> None:
+async def test_control_characters_in_an_answer_move_no_divider(terminal: str, width: int) -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="show"))
@@ -110,7 +110,7 @@ async def test_garbage_in_an_answer_moves_no_divider(terminal: str, width: int) 
         assert {row[side] for row in rows[1:30] if "─" not in row} == {"│"}
 
 
-async def test_beneath_another_screen_a_line_is_as_wide_as_it_was() -> None:
+async def test_a_line_below_another_screen_keeps_its_width() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="show"))

@@ -87,7 +87,7 @@ def test_a_slash_offers_commands_those_that_begin_so_first() -> None:
     assert offer("/tmp/x", "/tmp/x") is None and offer("do /se", "do /se") is None
 
 
-def test_an_at_offers_files_and_taking_one_goes_on_from_what_is_written(tmp_path: Path, monkeypatch) -> None:
+def test_an_at_offers_files_and_choosing_one_completes_the_text(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     for name in ("sales.csv", "sales 2.csv", "\x1b[31msalt.csv", "data/x.csv"):
@@ -101,7 +101,7 @@ def test_an_at_offers_files_and_taking_one_goes_on_from_what_is_written(tmp_path
     assert shown is not None and not any("\x1b" in pick.name for pick in shown.picks)
 
 
-def test_earlier_entries_have_every_word_newest_first_each_once() -> None:
+def test_matching_entries_contain_every_word_newest_first_without_repeats() -> None:
     entries = ["chart sales", "roll dice", "Chart the SALES by day", "roll dice"]
     assert earlier(entries, "sales chart").texts == ("Chart the SALES by day", "chart sales")
     assert earlier(entries, "").texts == ("roll dice", "Chart the SALES by day", "chart sales")
@@ -128,7 +128,7 @@ async def test_the_list_is_moved_in_taken_and_closed_without_sending() -> None:
         assert sink.commands == []
 
 
-async def test_earlier_entries_are_searched_and_esc_gives_back_what_was_written() -> None:
+async def test_earlier_entries_are_searched_and_esc_restores_the_text() -> None:
     envelopes, sink = beginning(), Sink()
     app = console(envelopes, sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -184,7 +184,7 @@ async def test_a_long_paste_stands_as_one_line_and_is_sent_whole() -> None:
         assert sent == SubmitTask(text=f"sum {pasted} now")
 
 
-async def test_the_editor_gets_the_whole_text_and_what_it_leaves_is_in_the_composer(
+async def test_the_editor_gets_the_whole_text_and_its_result_is_in_the_composer(
     tmp_path, monkeypatch
 ) -> None:
     script = tmp_path / "editor.py"
@@ -207,7 +207,7 @@ async def test_the_editor_gets_the_whole_text_and_what_it_leaves_is_in_the_compo
 # --- nothing typed is lost --------------------------------------------------------------------
 
 
-async def test_what_is_typed_is_kept_until_it_is_sent_and_comes_back() -> None:
+async def test_typed_text_is_saved_until_it_is_sent() -> None:
     envelopes, kept, sink = beginning(), Kept(), Sink()
     app = keeping(envelopes, kept, sink)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -223,7 +223,7 @@ async def test_what_is_typed_is_kept_until_it_is_sent_and_comes_back() -> None:
         assert sink.commands == [SubmitTask(text="roll dice")]
 
 
-async def test_what_was_typed_before_the_session_was_open_goes_before_what_comes_back() -> None:
+async def test_text_typed_before_the_session_opened_precedes_the_saved_text() -> None:
     envelopes, kept = beginning(), Kept({COMPOSER: "from before"})
     app = keeping([], kept)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -238,7 +238,7 @@ async def test_what_was_typed_before_the_session_was_open_goes_before_what_comes
         assert composer.text == "from before"
 
 
-async def test_quitting_at_once_keeps_the_last_keystroke() -> None:
+async def test_quitting_at_once_saves_the_last_keystroke() -> None:
     envelopes, kept = beginning(), Kept()
     app = keeping(envelopes, kept)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -248,7 +248,7 @@ async def test_quitting_at_once_keeps_the_last_keystroke() -> None:
     assert kept.texts == {COMPOSER: "abc"}
 
 
-async def test_a_reason_that_was_left_comes_back_with_its_build_and_after_a_kill() -> None:
+async def test_an_unfinished_reason_is_restored_with_its_build_even_after_a_kill() -> None:
     envelopes, kept = goldens.waiting(), Kept()
     for again in (False, True):
         app = keeping(envelopes, kept)
@@ -273,7 +273,7 @@ async def test_a_reason_that_was_left_comes_back_with_its_build_and_after_a_kill
             assert [key.partition(":")[0] for key in kept.texts] == ["reason"]
 
 
-async def test_a_store_that_fails_costs_a_sentence_and_no_keystroke() -> None:
+async def test_a_failing_draft_file_causes_a_notice_and_loses_no_keystroke() -> None:
     class Full(Kept):
         def write(self, session: str, fields: Mapping[str, str], *, fresh: bool) -> None:
             raise OSError(28, "No space left on device")
@@ -287,7 +287,7 @@ async def test_a_store_that_fails_costs_a_sentence_and_no_keystroke() -> None:
         assert app.main.query_one(Composer).text == "abc"
 
 
-async def test_of_many_keystrokes_the_newest_text_is_kept() -> None:
+async def test_after_many_keystrokes_the_newest_text_is_saved() -> None:
     kept = Kept()
     drafts = Drafts(kept)
     await drafts.open("s1")
@@ -299,7 +299,7 @@ async def test_of_many_keystrokes_the_newest_text_is_kept() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x"])
-def test_a_bare_app_has_drafts_in_memory(text: str) -> None:
+def test_an_app_without_a_draft_file_holds_drafts_in_memory(text: str) -> None:
     app = ThemedApp[None]()
     app.drafts.keep("field", text)
     assert app.drafts.get("field") == text

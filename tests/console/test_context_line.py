@@ -18,7 +18,7 @@ def line(app) -> str:
     return str(app.main.query_one(ContextLine).content)
 
 
-async def test_the_line_follows_the_focus_and_what_goes_on() -> None:
+async def test_the_context_line_follows_focus_and_state() -> None:
     envelopes = goldens.waiting()
     app = console(envelopes, sink=Sink())
     async with app.run_test(size=(120, 36)) as pilot:
@@ -70,7 +70,7 @@ async def test_an_idle_session_offers_to_send_and_no_queue() -> None:
         assert "queue" not in line(app) and "Ctrl+R earlier" in line(app) and "Ctrl+G editor" in line(app)
 
 
-async def test_a_remapped_key_is_shown_as_it_is_now(tmp_path) -> None:
+async def test_a_remapped_key_is_shown_as_remapped(tmp_path) -> None:
     (tmp_path / "keymap.toml").write_text('[keys]\n"trace.level" = "ctrl+e"\n', "utf-8")
     envelopes = goldens.walkthrough()
     app = console(envelopes, keymap=tmp_path / "keymap.toml")
@@ -83,7 +83,7 @@ async def test_a_remapped_key_is_shown_as_it_is_now(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
-def test_what_does_not_fit_goes_from_the_end_and_f1_stays(width: int) -> None:
+def test_keys_that_do_not_fit_are_dropped_from_the_end_and_f1_stays(width: int) -> None:
     items = [
         ("Enter", "send"),
         ("Esc", "back"),

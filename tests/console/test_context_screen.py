@@ -157,7 +157,7 @@ async def test_an_unreadable_session_is_reported() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 136])
-async def test_every_part_stands_on_one_line(width: int) -> None:
+async def test_every_part_takes_one_line(width: int) -> None:
     app = opened(Sink(), asked)
     async with app.run_test(size=(width, 36)) as pilot:
         listed = await open_it(pilot)

@@ -108,7 +108,7 @@ async def test_the_trace_with_its_cursor_and_with_selected_text(theme: str) -> N
         assert poor(app) == {}
 
 
-def test_dim_text_is_told_from_text_that_is_legible() -> None:
+def test_dim_text_is_distinguished_from_legible_text() -> None:
     grey = Style(color="#777777", bgcolor="#555555")
     colours = _colours(grey)
     assert colours is not None and ratio(*colours) < LEAST

@@ -108,7 +108,7 @@ async def test_an_evaluation_is_begun_and_continued_and_errors_are_shown(
         await until(pilot, lambda: "There is no suite at [b]x[/b]" in text(pilot, "said"))
 
 
-async def test_nothing_begins_from_a_replay() -> None:
+async def test_no_evaluation_starts_from_a_replay() -> None:
     lab.BEGUN.clear()
     screen = EvaluationsScreen(Catalog(), {}, lambda: NOW, may_begin=False)
     async with console(goldens.walkthrough()).run_test(size=(120, 36)) as pilot:
@@ -131,7 +131,7 @@ def test_hostile_words_are_text_and_rows_keep_their_width() -> None:
     assert "[b]bold[/b]" in drawing.run_row(lab.RUNS[1], 196, NOW).plain
 
 
-def test_a_run_without_a_known_price_costs_about_what_is_assumed() -> None:
+def test_the_cost_of_a_run_with_assumed_prices_is_marked_approximate() -> None:
     line = RunLine(run="r", suite="s", models=("m",), state="finished", usd=0.5, unpriced=1)
     row, about = drawing.run_row(line, 100, NOW).plain, drawing.about(RunSheet(line, ()))
     assert " ~$0.5000" in row and "≥" not in row, "the assumed price may be too high"

@@ -69,7 +69,7 @@ async def test_pages_go_through_a_card_that_is_taller_than_the_pane_and_skip_no_
             assert len(found) == 120, (page, sorted(found))
 
 
-async def test_an_answer_that_is_cut_says_how_much_is_left_and_enter_opens_it() -> None:
+async def test_a_shortened_answer_says_how_much_is_hidden_and_enter_opens_it() -> None:
     events = answered("\n\n".join(f"paragraph {n:03}" for n in range(400)))
     async with console(events).run_test(size=(100, 24)) as pilot:
         await drawn(pilot, events[-1].seq)
@@ -92,7 +92,7 @@ def test_the_sources_of_the_screens_hold_none_of_the_retired_phrases() -> None:
     assert [(path.name, words) for words in GONE for path, text in said.items() if words in text] == []
 
 
-def test_a_session_has_as_many_model_calls_wherever_they_are_counted() -> None:
+def test_every_screen_counts_the_same_model_calls() -> None:
     events = goldens.walkthrough()
     made = sum(isinstance(one.event, e.BudgetSpent) for one in events)
     view = fold_all(events)

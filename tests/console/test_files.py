@@ -192,7 +192,7 @@ async def test_the_file_is_saved_and_opened_from_the_viewer(tmp_path: Path) -> N
         assert [what for _session, _name, what in TAKEN] == ["save", "open"]
 
 
-async def test_a_million_rows_are_there_at_once(tmp_path: Path) -> None:
+async def test_a_million_rows_are_shown_at_once(tmp_path: Path) -> None:
     path = tmp_path / "big.csv"
     rows = "".join(f"{n},name {n % 977},{n * 7 % 10_007 / 100}\n" for n in range(50_000)).encode()
     with path.open("wb") as file:
@@ -324,7 +324,7 @@ async def test_markdown_and_code_are_laid_out(tmp_path: Path) -> None:
         assert inks["# why"] != inks["return"] != inks["a"]
 
 
-async def test_long_lines_go_aside(tmp_path: Path) -> None:
+async def test_long_lines_scroll_sideways(tmp_path: Path) -> None:
     app = with_file(tmp_path, "log.txt", b"0123456789" * 30 + b"\nshort\n")
     async with app.run_test(size=SIZE) as pilot:
         screen = await opened(pilot)
@@ -385,14 +385,14 @@ async def test_a_hostile_file_is_shown_and_changes_nothing(tmp_path: Path, name:
     [("deep.json", "nested too deeply"), ("half.json", "not valid JSON"), ("wrong.png", "as a picture"), ("cut.jpg", "cut off"),
      ("long.csv", "quotation mark"), ("wide.csv", "10,000 columns, the first 500 shown")],
 )  # fmt: skip
-async def test_what_cannot_be_shown_says_why(tmp_path: Path, name: str, told: str) -> None:
+async def test_a_file_that_cannot_be_shown_says_why(tmp_path: Path, name: str, told: str) -> None:
     app = with_file(tmp_path, name, HOSTILE[name])
     async with app.run_test(size=(200, 30)) as pilot:
         screen = await opened(pilot)
         await until(pilot, lambda: told in said(screen) + said(screen, "head"))
 
 
-async def test_a_file_without_bytes_unfolds_what_is_known_of_it() -> None:
+async def test_a_file_without_bytes_shows_its_record() -> None:
     app = showing("gone.csv", "text/csv", 9)
     async with app.run_test(size=SIZE) as pilot:
         await drawn(pilot, 4)

@@ -35,12 +35,12 @@ def rows(columns: int, lines: int, palette: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize(
     "size", [(20, 6), (80, 24), (99, 30), (100, 30), (120, 36), (179, 50), (200, 55), (400, 90)]
 )
-def test_it_fills_each_size_and_no_more(size: tuple[int, int]) -> None:
+def test_the_first_frame_fills_each_size_exactly(size: tuple[int, int]) -> None:
     shown = rows(*size, palette_of((shipped("themes"),), "auto", dark=True))
     assert [cell_len(row) for row in shown] == [size[0]] * size[1]
 
 
-async def test_it_stands_where_the_console_has_it() -> None:
+async def test_the_first_frame_matches_the_layout_of_the_console() -> None:
     envelopes = streams.walkthrough()[:1]
     app = console(envelopes, sink=None)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -55,7 +55,7 @@ async def test_it_stands_where_the_console_has_it() -> None:
             assert shown[0].find("Trace") == app.screen.query_one("#title-trace").region.x + 1
 
 
-def test_colours_are_those_of_the_theme_and_none_where_they_are_not_wanted(monkeypatch, tmp_path) -> None:
+def test_the_first_frame_uses_the_theme_colours_or_none(monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("COLORTERM", "truecolor")
     themes = (shipped("themes"), tmp_path)
@@ -68,7 +68,7 @@ def test_colours_are_those_of_the_theme_and_none_where_they_are_not_wanted(monke
     assert not SGR.search(frame(120, 36, {}))
 
 
-def test_the_first_paint_imports_nothing_that_only_what_comes_later_needs() -> None:
+def test_the_first_paint_imports_only_what_it_needs() -> None:
     code = (
         "import sys, alita_tui.app.console, alita_tui.console.app, alita_tui.console.drafts;"
         "print(*sorted({'pygments', 'rich.traceback', 'markdown_it', 'PIL', 'httpx', 'openai', 'anthropic',"
@@ -142,7 +142,7 @@ def ended(code: str) -> tuple[int, bytes, list[Any], list[Any]]:
 
 @pytest.mark.pty
 @pytest.mark.parametrize("code", [OPENING, CLOSING], ids=["opening", "closing"])
-def test_a_signal_between_two_owners_of_the_terminal_gives_it_back(code: str) -> None:
+def test_a_signal_before_the_console_starts_restores_the_terminal(code: str) -> None:
     exit_code, written, before, after = ended(code)
     assert exit_code == 143, written[-1500:].decode("utf-8", "replace")
     assert after == before, "echo, lines and signals of keys are as they were"

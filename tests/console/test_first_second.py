@@ -53,7 +53,7 @@ class Growing:
 
 
 @pytest.mark.parametrize("checked", [False, True])
-async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for(checked: bool) -> None:
+async def test_a_sent_task_appears_at_once_and_says_what_it_waits_for(checked: bool) -> None:
     tape = streams.Tape()
     streams.opened(tape)
     known = tape.envelopes if checked else tape.envelopes[:2]
@@ -84,7 +84,7 @@ async def test_what_was_typed_is_on_screen_with_enter_and_says_what_it_waits_for
         await until(pilot, lambda: "Starting …" not in shown(app) and status(app).startswith("ready"))
 
 
-async def test_what_fails_to_start_does_not_turn_for_ever() -> None:
+async def test_a_failed_start_stops_the_spinner() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     source = Growing(tape.envelopes)
@@ -138,7 +138,7 @@ async def test_the_frame_that_empties_the_composer_shows_what_was_sent(
             assert any(_typed_and_shown(frame, "toss a coin")), "\n".join(frame)
 
 
-async def test_the_real_card_takes_the_place_of_what_was_sent_and_nothing_moves() -> None:
+async def test_the_real_card_replaces_the_sent_text_without_movement() -> None:
     for earlier in (0, 1, 40):
         tape = streams.Tape()
         streams.opened(tape)
@@ -235,7 +235,7 @@ async def test_a_task_that_is_refused_comes_back_into_the_composer() -> None:
         await until(pilot, lambda: composer.text == "")
 
 
-async def test_what_is_typed_at_once_after_enter_stays() -> None:
+async def test_text_typed_right_after_enter_stays() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     sink = Sink()
@@ -250,7 +250,7 @@ async def test_what_is_typed_at_once_after_enter_stays() -> None:
         assert sink.commands == [SubmitTask(text="one")]
 
 
-async def test_an_empty_session_says_what_alita_is_what_is_there_and_what_to_try() -> None:
+async def test_an_empty_session_explains_alita_its_state_and_what_to_try() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     app = console(tape.envelopes)
@@ -268,7 +268,7 @@ async def test_an_empty_session_says_what_alita_is_what_is_there_and_what_to_try
         )
 
 
-async def test_without_model_or_sandbox_it_says_how_to_get_them() -> None:
+async def test_an_empty_session_without_model_or_sandbox_says_how_to_get_them() -> None:
     tape = streams.Tape()
     tape.add(e.SessionOpened(model="", version="0.1.0"))
     tape.add(
@@ -317,7 +317,7 @@ def past(session_id: str, **more: object) -> SessionLine:
     return SessionLine(session_id=session_id, **(known | more))  # type: ignore[arg-type]
 
 
-def test_only_sessions_that_one_can_go_on_with_are_offered_the_newest_first() -> None:
+def test_only_sessions_that_can_be_continued_are_offered_newest_first() -> None:
     day = datetime(2026, 11, 2, tzinfo=UTC)
     lines = (
         past("old"),
@@ -333,7 +333,7 @@ def test_only_sessions_that_one_can_go_on_with_are_offered_the_newest_first() ->
     assert [one.session_id for one in worth_reopening(lines, "mine")] == ["new", "old"]
 
 
-def test_each_says_why_one_would_go_back() -> None:
+def test_each_recent_session_says_why_to_continue_it() -> None:
     now = datetime(2026, 11, 1, 9, 20, tzinfo=UTC)
     assert description(past("a", waiting=("x v1",), outcome="parked"), now)[:2] == (
         "◈",

@@ -48,7 +48,7 @@ def text(rows: object) -> str:
     return "\n".join(str(row) for row in rows)  # type: ignore[attr-defined]
 
 
-def test_each_gate_has_its_line_and_what_speaks_against_it_below() -> None:
+def test_each_check_has_a_line_with_its_findings_below() -> None:
     said = text(gates(seen(PASSED, REACHES, SKIPPED)[1]))
     assert "Contract" in said and "all fit" in said
     assert "failed: it uses what it does not declare: network" in said
@@ -56,7 +56,7 @@ def test_each_gate_has_its_line_and_what_speaks_against_it_below() -> None:
     assert "could not run: no separate call wrote tests" in said
 
 
-def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
+def test_a_recording_without_checks_shows_each_as_missing_and_is_not_green() -> None:
     build, attempt = seen()
     said = text(gates(attempt))
     assert all(label.title in said for label in CHECKS.values())
@@ -71,7 +71,7 @@ def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
 
 
 @pytest.mark.parametrize("gone", CHECKS)
-def test_one_missing_gate_makes_a_build_not_green(gone: GateName) -> None:
+def test_one_missing_check_makes_a_build_not_green(gone: GateName) -> None:
     build, attempt = seen(*(one for one in every() if one.gate != gone))
     assert attempt.unchecked == (gone,)
     (told,) = risks(build, attempt)
@@ -79,7 +79,7 @@ def test_one_missing_gate_makes_a_build_not_green(gone: GateName) -> None:
     assert text(gates(attempt)).count("not run, or not on record") == 1
 
 
-def test_only_where_every_gate_is_there_and_passed_is_a_build_green() -> None:
+def test_a_build_is_green_only_if_every_check_passed() -> None:
     assert risks(*seen(*every())) == ()
     assert "Nothing unusual" in text(risk(*seen(*every())))
     for odd in (WEAK, SKIPPED, REACHES):

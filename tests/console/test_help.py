@@ -65,7 +65,7 @@ def wanted(app: AlitaApp, run: str) -> tuple[str, tuple[object, ...]]:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("where", OPENED)
-async def test_each_key_that_f1_lists_is_taken(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_key_that_f1_lists_works(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stream, keys = OPENED[where]
     envelopes = stream()
     app = replaying(envelopes)[0] if where == "replay" else console(envelopes)
@@ -100,7 +100,7 @@ async def test_each_key_that_f1_lists_is_taken(where: str, monkeypatch: pytest.M
                     assert wanted(app, one.action.run) in pressed.ran, (section.heading, one.action.id, key)
 
 
-async def test_what_a_screen_does_not_take_is_not_listed() -> None:
+async def test_keys_that_a_screen_does_not_handle_are_not_listed() -> None:
     envelopes = goldens.walkthrough()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:

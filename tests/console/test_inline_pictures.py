@@ -59,7 +59,7 @@ def inks(trace: Trace) -> list[set[tuple[int, ...]]]:
     return found
 
 
-async def test_a_picture_stands_under_its_answer_and_nothing_moves_when_it_comes(tmp_path: Path) -> None:
+async def test_a_picture_is_shown_under_its_answer_without_moving_anything(tmp_path: Path) -> None:
     FILES["flag.png"] = path = tmp_path / "flag.png"
     path.write_bytes(flag())
     events = made(("flag.png", "image/png"))
@@ -80,7 +80,7 @@ async def test_a_picture_stands_under_its_answer_and_nothing_moves_when_it_comes
         assert trace.virtual_size.height == before, "the room was kept for it"
 
 
-async def test_a_chart_stands_under_its_answer_too(tmp_path: Path) -> None:
+async def test_a_chart_is_shown_under_its_answer(tmp_path: Path) -> None:
     FILES["chart.svg"] = path = tmp_path / "chart.svg"
     path.write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 24">'

@@ -69,7 +69,7 @@ def test_what_a_result_escapes_stays_harmless() -> None:
     assert "[bold]" in text, "and is no markup"
 
 
-def test_a_result_of_any_other_form_is_shown_as_it_is() -> None:
+def test_a_result_of_any_other_form_is_shown_unchanged() -> None:
     results: tuple[object, ...] = (
         [],
         {},
@@ -128,7 +128,7 @@ async def select(pilot: Pilot[object], trace: Trace, kind: str) -> None:
     await pilot.pause()
 
 
-async def test_the_inspector_follows_the_selection_can_be_pinned_and_closes_again() -> None:
+async def test_the_inspector_follows_the_selection_and_can_be_pinned_and_closed() -> None:
     envelopes = goldens.walkthrough()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:

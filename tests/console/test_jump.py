@@ -51,7 +51,7 @@ async def test_each_jump_label_goes_to_the_card_or_pane_that_it_marks() -> None:
         assert len(cards) >= 5
 
 
-async def test_another_key_leaves_and_does_nothing() -> None:
+async def test_any_other_key_leaves_jump_mode() -> None:
     envelopes = goldens.walkthrough()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:

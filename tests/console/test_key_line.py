@@ -15,7 +15,7 @@ def test_items_are_never_broken_and_lines_are_full() -> None:
     assert packed(ITEMS, "   ", 3).plain == "b back a version\ny copy\nEsc back"
 
 
-async def test_the_key_line_wraps_anew_when_the_width_changes() -> None:
+async def test_the_key_line_wraps_again_when_the_width_changes() -> None:
     class Host(App[None]):
         def compose(self) -> ComposeResult:
             yield KeyLine()

@@ -41,7 +41,7 @@ def test_the_table_has_no_two_actions_on_one_key() -> None:
     ("owner", "widget"),
     [("session", SessionScreen), ("composer", Composer), ("pane", Trace)],
 )
-def test_every_action_is_there_to_be_run(owner: str, widget: type[Widget]) -> None:
+def test_every_action_of_the_table_can_be_run(owner: str, widget: type[Widget]) -> None:
     for one in ACTIONS:
         name = one.run.partition("(")[0]
         if one.owner == owner and "." not in name:
@@ -64,14 +64,14 @@ def test_bindings_carry_id_and_tooltip() -> None:
         assert isinstance(binding, Binding) and binding.id and binding.tooltip
 
 
-def test_keys_are_written_as_people_do() -> None:
+def test_keys_are_written_as_people_write_them() -> None:
     assert shown("ctrl+p,f3") == "Ctrl+P"
     assert shown("question_mark") == "?"
     assert shown("f8") == "F8"
     assert key_of("app.review", {"app.review": "ctrl+r"}) == "Ctrl+R"
 
 
-def test_a_good_file_is_taken(tmp_path: Path) -> None:
+def test_a_valid_keymap_is_applied(tmp_path: Path) -> None:
     keys, problems = keymap(tmp_path, '[keys]\n"app.review" = "f11, ctrl+e"\n"pane.yank" = "c"\n')
     assert keys == {"app.review": "f11,ctrl+e", "pane.yank": "c"}
     assert problems == []
@@ -111,7 +111,7 @@ def test_a_keymap_that_is_not_toml_is_reported(tmp_path: Path) -> None:
     assert read_keymap(tmp_path / "none.toml") == ({}, [])
 
 
-async def test_a_remapped_key_runs_the_action_and_the_old_one_does_not() -> None:
+async def test_a_remapped_key_runs_the_action_and_the_old_key_does_not() -> None:
     class Bare(ThemedApp[None]):
         moved: list[str]
 

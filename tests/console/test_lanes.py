@@ -95,7 +95,7 @@ def test_rows_have_a_task_letter_only_while_several_tasks_ran() -> None:
 
 @pytest.mark.parametrize("joined", ["before the build", "after its checks"])
 @pytest.mark.parametrize("width", [24, 80, 200])
-def test_a_build_that_waits_for_its_verdict_has_its_tasks_letter(joined: str, width: int) -> None:
+def test_a_waiting_build_has_the_letter_of_its_task(joined: str, width: int) -> None:
     opening, *rest = streams.waiting()
     events = [opening, *(replace(one, task_id="t1") for one in rest)]
     kind = e.TaskSubmitted if joined == "before the build" else e.ApprovalRequested
@@ -121,7 +121,7 @@ def waiting_card(events: list[Envelope], width: int) -> tuple[list[str], str]:
 
 
 @pytest.mark.parametrize("task", ["red", "blue", "green"])
-def test_one_tasks_rows_are_its_own_however_far_the_trace_has_come(task: str) -> None:
+def test_the_rows_of_one_task_are_filtered_at_any_length_of_the_trace(task: str) -> None:
     alone, events = OneTask(e.TaskId(task)), told(*SIDE_BY_SIDE, *OVER)
     for count in range(len(events) + 1):
         shown = alone.shown(fold_all(events[:count]))
@@ -152,7 +152,7 @@ def test_a_queued_task_has_no_lane() -> None:
         assert not any("yellow" in title for title in shown)
 
 
-def test_a_row_is_explained_by_its_own_task() -> None:
+def test_a_row_is_explained_by_events_of_its_task() -> None:
     events = told(*SIDE_BY_SIDE)
     place = 4  # what the first task did after the second had begun
     said = explain(events, place, fold_all(events[:place]), fold_all(events[: place + 1]))

@@ -161,7 +161,7 @@ async def test_an_answer_in_the_trace_is_laid_out_and_copied_as_it_was_written()
         assert any("1,200.50" in line for line in lines(trace))
 
 
-async def test_how_a_task_ended_without_an_answer_is_no_markdown() -> None:
+async def test_the_reason_of_a_task_without_an_answer_is_not_laid_out_as_markdown() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Sum"))

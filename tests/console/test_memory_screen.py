@@ -55,7 +55,7 @@ async def settled(pilot, count: int) -> None:
     await pilot.pause()
 
 
-async def test_this_projects_items_are_listed_pinned_first_newest_next() -> None:
+async def test_the_items_of_this_project_are_listed_pinned_first_then_newest() -> None:
     app = console(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         listed = await opened(pilot)
@@ -102,7 +102,7 @@ async def test_each_change_is_one_key_and_forgetting_reaches_the_session() -> No
         assert "Nothing to undo" in said(app)
 
 
-async def test_a_recipe_that_worked_three_times_is_ordered_as_one_tool() -> None:
+async def test_a_recipe_that_worked_three_times_can_be_ordered_as_a_tool() -> None:
     sink = Sink()
     app = console(goldens.walkthrough(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -121,7 +121,7 @@ async def test_a_recipe_that_worked_three_times_is_ordered_as_one_tool() -> None
         assert at_main(app), "the build is followed there"
 
 
-async def test_an_edit_begins_with_what_it_says_and_escape_leaves_it() -> None:
+async def test_an_edit_starts_from_the_present_text_and_escape_cancels_it() -> None:
     app = console(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         listed = await opened(pilot)
@@ -138,7 +138,7 @@ async def test_an_edit_begins_with_what_it_says_and_escape_leaves_it() -> None:
         assert REMEMBERED == [("edit", "fact:2b3c4d5e6f7a8b9c", "our fiscal year starts in October")]
 
 
-async def test_enter_looks_at_the_event_that_it_was_learned_from() -> None:
+async def test_enter_opens_the_event_that_an_item_was_learned_from() -> None:
     app = console(goldens.walkthrough())
     asked: list[tuple[str, int | None]] = []
 
@@ -203,7 +203,7 @@ async def test_an_empty_memory_says_so() -> None:
         assert REMEMBERED == []
 
 
-async def test_while_the_past_is_on_screen_nothing_can_be_changed() -> None:
+async def test_nothing_can_be_changed_while_the_past_is_shown() -> None:
     app = console(goldens.walkthrough())
     app._engine = None
     async with app.run_test(size=(80, 24)) as pilot:

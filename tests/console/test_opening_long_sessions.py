@@ -72,7 +72,7 @@ async def shown(pilot: Pilot[object], app: AlitaApp, *, whole: bool) -> None:
     await pilot.pause()
 
 
-async def test_the_end_is_there_before_the_rest_is_read_and_stays_where_it_is() -> None:
+async def test_the_end_is_shown_before_the_rest_is_read_and_does_not_move() -> None:
     envelopes = long_one()
     app, source = opened(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -95,7 +95,7 @@ async def test_the_end_is_there_before_the_rest_is_read_and_stays_where_it_is() 
 @pytest.mark.parametrize(
     "keys", [("pageup", "up"), ("pageup", "pageup", "enter"), ("up", "enter", "down", "down")]
 )
-async def test_what_was_looked_at_opened_and_chosen_meanwhile_stays(keys: tuple[str, ...]) -> None:
+async def test_position_opened_cards_and_selection_are_preserved_while_loading(keys: tuple[str, ...]) -> None:
     app, source = opened(long_one())
     async with app.run_test(size=(100, 30)) as pilot:
         await shown(pilot, app, whole=False)
@@ -107,7 +107,7 @@ async def test_what_was_looked_at_opened_and_chosen_meanwhile_stays(keys: tuple[
         assert await still(pilot, app) == before
 
 
-async def test_another_width_and_level_meanwhile_hold_for_the_whole() -> None:
+async def test_a_new_width_and_level_while_loading_apply_to_the_whole_trace() -> None:
     app, source = opened(long_one())
     async with app.run_test(size=(120, 36)) as pilot:
         await shown(pilot, app, whole=False)

@@ -51,7 +51,7 @@ async def test_the_palette_lists_every_command_with_its_key_and_its_state() -> N
         assert one(palette, "theme: alita-dark").state == "in use"
 
 
-async def test_what_cannot_run_says_why_and_stays() -> None:
+async def test_a_command_that_cannot_run_says_why_and_stays_listed() -> None:
     tape, sink = streams.Tape(), Sink()
     streams.opened(tape)
     app = console(tape.envelopes, sink=sink)
@@ -117,7 +117,7 @@ def test_the_palette_finds_words_in_any_order_and_ranks_names_before_description
     assert matching(entries, "zzzz") == []
 
 
-async def test_words_are_whole_and_a_long_key_takes_room_from_its_own_row_only() -> None:
+async def test_words_are_not_cut_and_a_long_key_narrows_its_own_row_only() -> None:
     async def lines(key: str) -> list[str]:
         app = console(goldens.walkthrough())
         async with app.run_test(size=(80, 24)) as pilot:

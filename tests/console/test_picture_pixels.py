@@ -158,7 +158,7 @@ def test_a_sixel_terminal_shows_the_picture_in_its_place(window: Window, picture
 
 
 @pytest.mark.parametrize("window", [(SIXEL,)], indirect=True)
-def test_help_over_a_sixel_picture_and_back_draws_it_again(window: Window) -> None:
+def test_a_sixel_picture_is_drawn_again_after_help_was_open(window: Window) -> None:
     window.until(_SIXELS.search, "drew sixels")
     window.press(b"\x1bOP")
     window.until(lambda written: b"keymap.toml" in written, "opened the help")
@@ -171,7 +171,7 @@ _KITTY = re.compile(rb"\x1b_G([^;\x1b]*)(?:;([^\x1b]*))?\x1b\\")
 
 
 @pytest.mark.parametrize("window", [(KITTY,)], indirect=True)
-def test_kitty_gets_the_picture_once_and_forgets_it(window: Window, picture: Path) -> None:
+def test_a_picture_is_sent_to_kitty_once_and_freed(window: Window, picture: Path) -> None:
     window.until(lambda written: "\U0010eeee".encode() in written, "drew placeholders")
     window.press(b"\x1b")
     window.until(lambda written: b"a=d,d=I" in written, "freed the picture")

@@ -55,7 +55,7 @@ async def test_without_a_running_plan_the_key_says_so() -> None:
         assert [one.message for one in app._notifications] == ["No task with a plan is running."]
 
 
-async def test_a_plan_whose_steps_nobody_ticked_does_not_look_unfinished_without_a_word() -> None:
+async def test_a_plan_without_ticks_is_explained() -> None:
     cases: tuple[tuple[e.TaskOutcome | None, str], ...] = (
         (None, "No step is ticked yet: the agent does that."),
         ("answered", "Answered. The agent did not tick 2 steps"),

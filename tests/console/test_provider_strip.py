@@ -64,7 +64,7 @@ def test_a_model_that_is_off_shows_the_reason_and_until_when() -> None:
     assert "503" not in sheet(well)
 
 
-def test_one_model_that_answers_is_just_its_name() -> None:
+def test_a_single_working_model_is_shown_by_name_only() -> None:
     view = view_of(replied("p:first"))
     assert view.model and texts(view) == [str(view.model), "100 tok/s"]
 

@@ -93,7 +93,7 @@ async def test_one_key_gives_the_right_answer_and_one_takes_a_rating_back() -> N
     ]
 
 
-async def test_a_task_is_rated_by_its_answer_and_a_thought_not_at_all() -> None:
+async def test_a_task_is_rated_by_its_answer_and_a_thought_cannot_be_rated() -> None:
     envelopes = streams.walkthrough()[:-1]
     folded = fold_all(envelopes)
     sink = Sink()
@@ -162,7 +162,7 @@ def test_the_mark_of_a_rating_is_on_the_card_that_was_rated() -> None:
     assert not any(mark in text for text in _rated((), level="everything").values() for mark in "👍👎")
 
 
-def test_going_back_before_a_rating_takes_its_mark_away() -> None:
+def test_seeking_to_before_a_rating_removes_its_mark() -> None:
     walk = _walk()
     finished = next(one.event for one in walk if isinstance(one.event, TaskFinished))
     rating = e.FeedbackGiven(task_id=finished.task_id, rating="up")

@@ -98,14 +98,14 @@ def test_an_unfinished_sequence_after_a_key_counts_as_later_input(begun: bytes) 
     assert timing._last is not None and timing._last.number > said.number
 
 
-def test_a_paste_is_text_whatever_is_in_it_and_one_without_an_end_ends() -> None:
+def test_a_paste_is_text_whatever_it_contains_and_an_unended_paste_ends() -> None:
     (paste,) = read(b"\x1b[200~a\x1b[97;1u\x1b", b"[20", b"1\x1b[201", b"~")
     assert isinstance(paste, events.Paste) and paste.text == "a\x1b[97;1u\x1b[201"
     (broken,) = read(b"\x1b[200~rm -rf")
     assert isinstance(broken, events.Paste) and broken.text == "rm -rf"
 
 
-def test_sequences_that_no_key_makes_never_raise_and_are_always_heard() -> None:
+def test_sequences_that_no_key_makes_never_raise_and_are_always_recorded() -> None:
     rng = random.Random(20261121)
     timing = InputTiming(lambda _: True, clock=lambda: 1.0)
     reader = InputParser(timing)
@@ -126,7 +126,7 @@ def test_sequences_that_no_key_makes_never_raise_and_are_always_heard() -> None:
             assert [one.key for one in reader.read(b"j", at) if isinstance(one, events.Key)] == ["j"]
 
 
-def test_a_parser_that_fails_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_parser_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = InputParser(InputTiming(lambda _: True))
 
     def fail(*_: Any) -> Any:

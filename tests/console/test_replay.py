@@ -144,7 +144,7 @@ async def test_the_replay_always_says_that_nothing_runs() -> None:
         assert "» 4 m" in app.line("#state")
 
 
-async def test_n_goes_to_the_next_hit() -> None:
+async def test_n_jumps_to_the_next_hit() -> None:
     app, playback = host()
     async with app.run_test(size=(120, 10)) as pilot:
         await pilot.press("slash")
@@ -210,7 +210,7 @@ async def test_bookmarks_are_asked_for_shown_and_visited() -> None:
         assert "no bookmark here" in app.line("#keys")
 
 
-async def test_forking_exporting_and_leaving_are_requests_to_the_app() -> None:
+async def test_forking_exporting_and_closing_are_requests_to_the_app() -> None:
     app, playback = host()
     async with app.run_test(size=(120, 10)) as pilot:
         await pilot.press("5", "f", "question_mark", "q")
@@ -230,7 +230,7 @@ async def test_forking_exporting_and_leaving_are_requests_to_the_app() -> None:
         assert all(one.player is playback for one in app.wanted)
 
 
-async def test_it_says_that_a_rewound_session_goes_on() -> None:
+async def test_the_replay_says_that_a_rewound_session_continues() -> None:
     tape = LiveTape(WALK[:20])
     app = Host(tape.player(), rewound=True)
     async with app.run_test(size=(100, 10)) as pilot:
@@ -283,7 +283,7 @@ def test_a_click_lands_in_the_cell_that_was_clicked(total: int, width: int, data
     ("seconds", "clock", "said"),
     [(0, "0:00", "0 s"), (42, "0:42", "42 s"), (725, "12:05", "12 m 5 s"), (11400, "3:10:00", "3 h 10 m")],
 )
-def test_times_are_written_for_people(seconds: float, clock: str, said: str) -> None:
+def test_times_are_written_as_people_write_them(seconds: float, clock: str, said: str) -> None:
     assert clock_time(seconds) == clock
     assert spoken(seconds) == said
 

@@ -55,7 +55,7 @@ async def opened(pilot) -> SessionsScreen:
 # --- the list -----------------------------------------------------------------------------
 
 
-async def test_the_list_says_what_there_is_and_hides_what_is_archived() -> None:
+async def test_the_list_shows_each_session_and_hides_archived_ones() -> None:
     app, _, catalog = running(goldens.walkthrough())
     async with app.run_test(size=(160, 40)) as pilot:
         await opened(pilot)
@@ -105,7 +105,7 @@ async def test_a_change_can_be_taken_back() -> None:
         assert "Nothing to undo" in text(app, "#said")
 
 
-async def test_deleting_is_undone_and_what_is_open_stays() -> None:
+async def test_deleting_can_be_undone_and_an_open_session_stays() -> None:
     app, _, catalog = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
@@ -122,7 +122,7 @@ async def test_deleting_is_undone_and_what_is_open_stays() -> None:
         assert listed(app) == names
 
 
-async def test_what_is_open_elsewhere_is_not_opened_here() -> None:
+async def test_a_session_open_elsewhere_is_not_opened_here() -> None:
     app, _, _ = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
@@ -132,7 +132,7 @@ async def test_what_is_open_elsewhere_is_not_opened_here() -> None:
         assert app.return_value is None and on(app, SessionsScreen)
 
 
-async def test_what_the_background_works_on_is_looked_at_from_the_list() -> None:
+async def test_a_session_of_the_background_can_be_opened_from_the_list() -> None:
     name = "20261118-000000-aaaa"
     app, _, _ = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
@@ -147,7 +147,7 @@ async def test_what_the_background_works_on_is_looked_at_from_the_list() -> None
     assert app.return_value == Switch(name)
 
 
-async def test_searching_finds_titles_at_once_and_what_was_said_after_it() -> None:
+async def test_a_search_finds_titles_at_once_and_texts_afterwards() -> None:
     app, _, _ = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await opened(pilot)
@@ -183,7 +183,7 @@ async def test_a_hit_opens_the_session_at_its_event() -> None:
         assert listed(app)[-1].startswith("hit:"), "the search is as it was left"
 
 
-async def test_a_session_that_cannot_be_looked_at_says_so() -> None:
+async def test_an_unreadable_session_says_so() -> None:
     app, _, _ = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
@@ -193,7 +193,7 @@ async def test_a_session_that_cannot_be_looked_at_says_so() -> None:
         assert on(app, SessionsScreen)
 
 
-async def test_two_are_compared_side_by_side() -> None:
+async def test_two_sessions_are_compared_side_by_side() -> None:
     app, _, catalog = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
@@ -212,7 +212,7 @@ async def test_two_are_compared_side_by_side() -> None:
 # --- going back ---------------------------------------------------------------------------
 
 
-async def test_the_running_session_is_scrubbed_back_while_it_goes_on() -> None:
+async def test_the_running_session_can_be_scrubbed_back_while_it_continues() -> None:
     whole = goldens.walkthrough()
     sink = Sink()
     app, source, _ = running(whole[:40], sink)
@@ -242,7 +242,7 @@ async def test_the_running_session_is_scrubbed_back_while_it_goes_on() -> None:
         assert app.main.view == fold_all(whole)
 
 
-async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None:
+async def test_the_past_shows_the_present_state_and_the_cost_of_its_time() -> None:
     whole = goldens.walkthrough()
     asked = next(n for n, one in enumerate(whole, 1) if isinstance(one.event, e.ApprovalRequested))
     sink = Sink()
@@ -271,7 +271,7 @@ async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None
         assert sink.commands == [], "Ctrl+C in the past only leaves it"
 
 
-async def test_a_row_of_the_trace_is_a_place_to_go_back_to() -> None:
+async def test_the_trace_can_be_rewound_to_any_row() -> None:
     whole = goldens.walkthrough()
     app, _, _ = running(whole)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -288,7 +288,7 @@ async def test_a_row_of_the_trace_is_a_place_to_go_back_to() -> None:
         await until(pilot, lambda: app.screen is app.main)
 
 
-async def test_any_row_is_explained_live_and_in_replay() -> None:
+async def test_any_row_can_be_explained_live_and_in_replay() -> None:
     whole = goldens.walkthrough()
     app, _, _ = running(whole)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -307,7 +307,7 @@ async def test_any_row_is_explained_live_and_in_replay() -> None:
         assert "was approved in this session" in app.screen.query_one("#sheet", Sheet).text()
 
 
-async def test_a_fork_is_what_is_opened_next() -> None:
+async def test_a_fork_is_opened_next() -> None:
     whole = goldens.walkthrough()
     app, playback, catalog = replaying(whole)
     async with app.run_test(size=(120, 36)) as pilot:

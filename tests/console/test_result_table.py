@@ -101,7 +101,7 @@ def test_results_are_shown_without_brackets(value: object, lines: list[str]) -> 
     assert told(value) == lines
 
 
-def test_a_long_text_is_wrapped_at_words_and_says_that_it_goes_on() -> None:
+def test_a_long_text_is_wrapped_at_words_and_marked_where_it_is_cut() -> None:
     text = "every word of this stays whole " * 20
     lines = told({"summary": text, "n": 1}, 40)
     assert len(lines) == 5 and lines[3].endswith(" …")
@@ -109,7 +109,7 @@ def test_a_long_text_is_wrapped_at_words_and_says_that_it_goes_on() -> None:
 
 
 @pytest.mark.parametrize("room", [8, 24, 40, 110])
-def test_deep_and_large_results_stay_small(room: int) -> None:
+def test_deep_and_large_results_are_shown_shortened(room: int) -> None:
     deep: object = "円" * 99
     for number in range(60):
         deep = {f"level {number}": deep, "list": [deep, {"x": number}]} if number < 12 else [deep, number]

@@ -107,7 +107,7 @@ TEN: tuple[tuple[dict[str, object], tuple[str, ...]], ...] = (
 
 @pytest.mark.parametrize("size", [(100, 30), (120, 36)])
 @pytest.mark.parametrize("number", range(len(TEN)))
-async def test_all_that_is_needed_to_refuse_is_on_the_first_screenful_and_in_order(
+async def test_everything_needed_to_refuse_is_on_the_first_screenful_in_order(
     number: int, size: tuple[int, int]
 ) -> None:
     fields, telling = TEN[number]
@@ -280,7 +280,7 @@ async def test_enter_goes_to_the_line_of_the_chosen_risk() -> None:
             assert f"{line} │" in painted(app)
 
 
-def test_risks_have_plain_names_and_their_old_ones_still_stand_for_them() -> None:
+def test_risks_have_plain_names_and_former_names_are_still_accepted() -> None:
     old = ("B602", "B310", "B314", "B105", "B324", "B301", "B113", "B999")
     view = changed(findings=tuple(found(rule) for rule in old))
     names = {one.name for one in risks(view.builds[-1], view.builds[-1].attempts[-1])}
@@ -303,7 +303,7 @@ def test_risks_have_plain_names_and_their_old_ones_still_stand_for_them() -> Non
         ({"capabilities": Capabilities(network=("GET a.example:443", "GET b.example:443"))}, "b.example"),
     ],
 )
-def test_what_a_new_version_gains_is_a_risk(more: dict[str, object], said: str) -> None:
+def test_new_abilities_of_a_version_are_a_risk(more: dict[str, object], said: str) -> None:
     view = calm()
     build = view.builds[-1]
     attempt = build.attempts[-1]
@@ -385,7 +385,7 @@ async def test_code_without_a_finding_opens_at_its_beginning() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (110, 30), (120, 36), (200, 55)])
-async def test_no_choice_of_the_verdict_bar_is_cut_off(size: tuple[int, int]) -> None:
+async def test_every_choice_of_the_verdict_bar_is_visible(size: tuple[int, int]) -> None:
     app = Host(risky())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
@@ -505,7 +505,7 @@ PUZZLES = re.compile(r"in the code: no more|seen in tests|declared|capabilit|bro
         (drafted(capabilities=Capabilities(tools=("csv_totals",))), "the tool csv_totals"),
     ],
 )
-def test_what_it_may_touch_is_said_in_plain_words(fields: dict[str, object], said: str) -> None:
+def test_what_a_tool_may_touch_is_shown_in_plain_words(fields: dict[str, object], said: str) -> None:
     build = changed(**fields).builds[-1]
     rows = glance(build, build.attempts[-1])
     first = next(n for n, row in enumerate(rows) if row.gutter and "may touch" in row.gutter[0][0])

@@ -19,18 +19,18 @@ from alita_tui.console.widgets.styled_text import Line, at_words, code_folded, f
         (((" ◆ ", ""), ("Requirements             ", ""), ("could not run  ", ""), ("the known", "")), 39, "could …"),
     ],
 )  # fmt: skip
-def test_a_row_gives_way_at_a_word(line: Line, width: int, shown: str) -> None:
+def test_a_row_is_cut_at_a_word(line: Line, width: int, shown: str) -> None:
     kept = fitted(line, [], width)
     text = "".join(piece for piece, _style in kept)
     assert text.rstrip().endswith(shown) and width_of(kept) <= width
 
 
-def test_a_name_that_leads_is_shown_as_far_as_it_fits() -> None:
+def test_a_leading_name_is_shown_as_far_as_it_fits() -> None:
     kept = fitted(((" ◈ ", ""), ("Build    ", ""), ("validate_email_addresses", "")), [], 24)
     assert "".join(piece for piece, _style in kept) == " ◈ Build    validate_em…"
 
 
-def test_a_word_after_others_is_left_out_where_it_is_cut() -> None:
+def test_a_word_that_does_not_fit_after_others_is_left_out() -> None:
     assert at_words("1 result from pypi", 7, before=20) == "1 …"
     assert at_words("Read art_efac80ff24", 14, before=20) == "Read …"
     assert at_words("art_efac80ff24", 8, before=20) == "…"

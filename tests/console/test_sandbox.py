@@ -296,7 +296,7 @@ async def test_a_rebuild_is_asked_for_first_and_escape_is_no_answer() -> None:
         assert said(app) == "The base image is new; runs from now on use it."
 
 
-async def test_a_rebuild_shows_how_far_it_is_and_is_not_begun_twice() -> None:
+async def test_a_rebuild_shows_its_progress_and_is_not_started_twice() -> None:
     house, more = House(), asyncio.Event()
     house.gate.clear()
     hint = streams.Tape(SESSION).add(
@@ -332,7 +332,7 @@ async def test_a_rebuild_shows_how_far_it_is_and_is_not_begun_twice() -> None:
         assert ["No base image could be had" in one.message for one in app._notifications] == [True]
 
 
-async def test_errors_of_the_sandbox_screen_are_shown_and_stay_visible() -> None:
+async def test_errors_on_the_sandbox_screen_are_shown_and_stay_visible() -> None:
     house = House()
     app = console(busy(), house=house)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -348,7 +348,7 @@ async def test_errors_of_the_sandbox_screen_are_shown_and_stay_visible() -> None
         assert said(app) == ""
 
 
-async def test_without_a_sandbox_the_screen_says_what_to_do_and_looks_again_by_key() -> None:
+async def test_without_a_sandbox_the_screen_says_what_to_do_and_a_key_checks_again() -> None:
     house = House()
     app = console(none(), house=house)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -401,7 +401,7 @@ def test_the_size_of_a_small_environment_is_not_shown_as_zero() -> None:
     assert "12 kB" in "".join(text for row in environment_rows(seen, 80) for text, _ink in row.body)
 
 
-def test_an_environments_size_is_a_thin_bar_and_what_waits_for_it_is_one_row() -> None:
+def test_an_environment_has_a_size_bar_and_one_row_for_its_waiting_containers() -> None:
     sizes = [
         EnvironmentRow(environment=name, size=size) for name, size in (("a", 400 << 20), ("b", 100 << 20))
     ]

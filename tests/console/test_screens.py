@@ -154,7 +154,7 @@ async def test_a_task_steering_and_an_interrupt_reach_the_engine() -> None:
         assert sink.commands == [Steer(text="hurry"), SubmitTask(text="another task"), Interrupt()]
 
 
-async def test_enter_on_an_empty_line_and_letters_outside_it_send_nothing() -> None:
+async def test_enter_on_an_empty_line_sends_nothing() -> None:
     sink = Sink()
     app = console(streams.waiting(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:

@@ -155,7 +155,7 @@ async def test_a_tool_is_approved_as_it_was_shown_once_its_risks_were_typed() ->
         assert sink.commands == [RefreshLibrary()] and isinstance(app.screen, ServersScreen)
 
 
-async def test_a_hurried_or_held_key_approves_no_tool_and_ends_nothing() -> None:
+async def test_hurried_and_held_keys_approve_no_tool() -> None:
     sink = Sink()
     app = console(using(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:

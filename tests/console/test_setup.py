@@ -94,7 +94,7 @@ async def test_a_detected_server_does_not_override_a_choice_or_a_key() -> None:
             assert " go to " in str(app.screen.query_one("#where", Plain).content)
 
 
-async def test_a_provider_whose_key_is_there_stands_first() -> None:
+async def test_a_provider_with_a_present_key_is_listed_first() -> None:
     app = Host(keys_found={"custom": "keyring"})
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()

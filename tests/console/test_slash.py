@@ -35,7 +35,7 @@ def test_every_command_of_the_palette_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("text", ["/tmp/x.csv sum it", "/plan", "/servers now", "a /servers", "/tmp/"])
-def test_a_path_a_plan_and_a_sentence_are_not_read_as_commands(text: str) -> None:
+def test_paths_plans_and_sentences_are_not_read_as_commands(text: str) -> None:
     assert not slash.is_command(text)
 
 
@@ -65,7 +65,7 @@ async def test_a_mistyped_command_stays_in_the_composer_with_a_suggestion() -> N
         assert not any(isinstance(one, SubmitTask | AnswerQuestion) for one in sink.commands)
 
 
-async def test_a_folder_is_an_answer_to_a_question() -> None:
+async def test_a_path_can_be_the_answer_to_a_question() -> None:
     envelopes, sink = beginning(e.QuestionAsked(question_id="q1", text="Which folder?")), Sink()
     app = console(envelopes, sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:

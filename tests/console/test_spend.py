@@ -42,7 +42,7 @@ def task(number: int) -> e.TaskSubmitted:
     return e.TaskSubmitted(task_id=e.TaskId(f"t{number}"), text="go")
 
 
-def test_steps_are_those_of_the_newest_task_and_calls_are_kept_one_by_one() -> None:
+def test_steps_are_those_of_the_newest_task_and_calls_are_listed_one_by_one() -> None:
     view = view_of(task(1), 1, ("m1", 0.1), 2, ("m2", 0.2), ("m3", None), task(2), 1, ("m4", 0.4))
     assert [(one.name, one.calls, one.usd) for one in view.spend.by_step] == [("step 1", 1, 0.4)]
     assert [(one.step, one.usd, one.tokens) for one in view.spend.last_calls] == [
@@ -52,14 +52,14 @@ def test_steps_are_those_of_the_newest_task_and_calls_are_kept_one_by_one() -> N
     assert len(many.spend.last_calls) == 12 and len(many.spend.by_step) == 1
 
 
-def test_a_tools_share_is_what_building_it_took() -> None:
+def test_the_share_of_a_tool_is_the_cost_of_building_it() -> None:
     started = e.BuildStarted(build_id=e.BuildId("b1"), action_id="m0.0", name="roll_dice", goal="…")
     view = view_of(task(1), 1, ("m1", 0.1), started, ("m2", 0.3, "toolsmith"), ("m3", 0.2, "toolsmith"))
     assert [(one.name, one.calls, round(one.usd, 9)) for one in view.spend.by_tool] == [("roll_dice", 2, 0.5)]
     assert {one.name: one.calls for one in view.spend.by_role} == {"orchestrator": 1, "toolsmith": 2}
 
 
-def test_the_models_that_a_running_tool_asks_are_its_own_share() -> None:
+def test_model_calls_of_a_running_tool_are_a_share_of_their_own() -> None:
     called = e.ToolCalled(
         call_id=e.CallId("r1"),
         action_id="m1.0",
@@ -76,7 +76,7 @@ def test_the_models_that_a_running_tool_asks_are_its_own_share() -> None:
     ]
 
 
-def test_a_provider_is_all_of_its_models() -> None:
+def test_a_provider_sums_up_its_models() -> None:
     view = view_of(
         task(1), ("m1", 0.1, "planner", "p:a"), ("m2", 0.2, "planner", "p:b"), ("m3", 1.0, "planner", "q:a")
     )
@@ -86,7 +86,7 @@ def test_a_provider_is_all_of_its_models() -> None:
     ]  # fmt: skip
 
 
-def test_pages_that_were_not_sent_again_are_counted() -> None:
+def test_pages_that_were_not_fetched_again_are_counted() -> None:
     page = e.PageRead(action_id="m1.0", url="https://example.org/")
     again = e.PageRead(action_id="m2.0", url="https://example.org/", unchanged=True)
     view = view_of(task(1), page, again, again)
@@ -95,7 +95,7 @@ def test_pages_that_were_not_sent_again_are_counted() -> None:
     assert "2 of 3 pages were unchanged" in _sheet(view)
 
 
-def test_the_sheet_says_it_all_and_never_takes_an_unknown_price_for_zero() -> None:
+def test_the_sheet_shows_all_costs_and_never_counts_an_unknown_price_as_zero() -> None:
     sheet = _sheet(view_of(task(1), 1, ("m1", 0.25), 2, ("m2", None, "summariser", "q:b")))
     for said in ("BY ROLE", "BY PROVIDER", "BY MODEL", "BY STEP", "CALLS", "OVER TIME", "$0.2500", "step 2"):
         assert said in sheet, said
@@ -125,7 +125,7 @@ def _sheet(view: SessionView) -> str:
     return "\n".join("".join(text for text, _ in (*row.gutter, *row.body)) for row in drawn)
 
 
-def test_what_cost_nothing_has_no_bar() -> None:
+def test_a_share_without_cost_has_no_bar() -> None:
     drawn = rows(view_of(task(1), 1, ("m1", 0.0), ("m2", 0.0)), {}, "", 80)
     lines = ["".join(text for text, _style in (*row.gutter, *row.body)) for row in drawn]
     share = next(line for line in lines if line.startswith("  orchestrator"))
@@ -180,7 +180,7 @@ def test_where_all_was_reported_nothing_is_called_estimated_and_both_directions_
     assert "~" not in sheet and "estimated" not in sheet
 
 
-def test_the_status_line_has_the_figure_of_the_screen() -> None:
+def test_the_status_line_and_the_spend_screen_show_the_same_figure() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(task(1))

@@ -50,7 +50,7 @@ async def test_a_burst_of_events_is_drawn_a_few_times_and_completely() -> None:
     assert told[-1].live == fold_all(envelopes).live
 
 
-async def test_other_work_gets_its_turn_while_a_long_past_is_read() -> None:
+async def test_other_work_continues_while_a_long_past_is_read() -> None:
     envelopes = [one for one in streams.walkthrough() if one.durable]
     now, turns = itertools.count(), 0
 
@@ -129,7 +129,7 @@ async def test_after_a_jump_new_events_are_added_to_the_view_jumped_to() -> None
     assert stage.view == fold_all(envelopes[:11])
 
 
-async def test_a_source_that_fails_is_drawn_up_to_the_failure_and_raises() -> None:
+async def test_a_failing_source_is_drawn_up_to_the_failure_and_raises() -> None:
     envelopes = streams.waiting()
     told: list[SessionView] = []
     stage = Stage(Tape(envelopes, StoreError("The disk is full.")), told.append)

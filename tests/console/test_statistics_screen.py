@@ -114,7 +114,7 @@ async def test_one_key_acts_on_an_advice_and_one_exports_a_table() -> None:
         await until(pilot, lambda: "statistics-model.csv" in str(screen.query_one("#said", Plain).render()))
 
 
-async def test_the_advice_that_is_open_is_the_one_that_is_acted_on() -> None:
+async def test_acting_applies_to_the_advice_that_is_open() -> None:
     async with console(goldens.walkthrough()).run_test(size=(120, 36)) as pilot:
         screen = await opened(pilot)
         listed = screen.query_one(Rows)
@@ -157,7 +157,7 @@ async def test_an_advice_without_a_screen_has_its_command_copied(monkeypatch: py
         assert "Copied: alita models list" in text(pilot, "said")
 
 
-async def test_where_nothing_happened_there_are_no_empty_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_empty_period_shows_no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     async def read(*_args: object) -> Report:
         return report(Records(), period(statistics_lab.NOW, 30))
 
@@ -190,7 +190,7 @@ def test_nothing_spent_draws_no_bar_and_no_line() -> None:
     assert spark([0] * 30, 30).strip() == ""
 
 
-def test_a_line_of_dots_goes_through_its_values() -> None:
+def test_a_line_chart_passes_through_its_values() -> None:
     lines = ["".join(text for text, _ in line) for line in braille([0.0, 1.0], 4, 2, 0.0, 1.0)]
     assert len(lines) == 2 and all(len(line) == 4 for line in lines)
     assert lines[1][0] != " " and lines[0][-1] != " " and lines[0][0] == " " == lines[1][-1]
@@ -200,7 +200,7 @@ def test_a_line_of_dots_goes_through_its_values() -> None:
     assert True in marked and False in marked
 
 
-async def test_what_stands_out_is_whole_at_80_columns() -> None:
+async def test_anomalies_are_shown_in_full_at_80_columns() -> None:
     async with console(goldens.walkthrough()).run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         anomalies = statistics_lab.month().anomalies

@@ -52,7 +52,7 @@ async def test_running_and_queued_tasks_are_listed_in_order_and_their_text_is_on
         assert said == "1 running · 2 queued"
 
 
-async def test_the_only_task_that_runs_says_that_it_waits_for_you() -> None:
+async def test_a_single_running_task_says_that_it_waits_for_the_person() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id=e.TaskId("t"), text="the one that asks"))
@@ -103,7 +103,7 @@ async def test_each_key_asks_for_one_thing_of_the_chosen_task(keys: tuple[str, .
         assert not pilot.app.screen.query_one(Input).has_focus or keys[0] != "e"
 
 
-async def test_nothing_of_a_recording_is_changed() -> None:
+async def test_tasks_of_a_recording_cannot_be_changed() -> None:
     asked: list[object] = []
 
     class Alone(ThemedApp[None]):
@@ -136,7 +136,7 @@ def test_without_a_queue_the_summary_says_that_none_waits() -> None:
     assert "none waits" in summary(fold_all(goldens.walkthrough()))
 
 
-async def test_the_field_takes_no_text_that_it_would_change() -> None:
+async def test_editing_is_refused_for_text_that_the_field_would_change() -> None:
     events, sink = told(e.TaskEdited(queue_id="q1", text="one line\nand another")), Sink()
     async with console(events, sink=sink).run_test(size=(120, 36)) as pilot:
         await opened(pilot, events)

@@ -101,7 +101,7 @@ async def test_all_that_is_needed_to_refuse_a_bad_build_is_on_the_first_screenfu
 
 
 @pytest.mark.parametrize("name", OF_THE_GOOD)
-async def test_an_honest_build_has_nothing_on_it_but_what_it_asks_for(name: str) -> None:
+async def test_an_honest_build_shows_only_its_requests_as_risks(name: str) -> None:
     shown, flat = await screenful(name)
     for needed in OF_THE_GOOD[name]:
         assert needed in flat, shown
@@ -109,7 +109,9 @@ async def test_an_honest_build_has_nothing_on_it_but_what_it_asks_for(name: str)
 
 
 @pytest.mark.parametrize("name", [*ten_builds.GOOD, *ten_builds.BAD])
-async def test_each_answers_the_five_questions_in_order_with_figures_and_in_plain_words(name: str) -> None:
+async def test_each_build_answers_the_five_questions_in_order_with_figures_and_in_plain_words(
+    name: str,
+) -> None:
     shown, flat = await screenful(name)
     places = [shown.index(f"  {label} ") for label in LABELS]
     assert places == sorted(places), shown

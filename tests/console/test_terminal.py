@@ -46,7 +46,7 @@ print("said at the end", file=sys.stderr)
 """
 
 
-def test_what_the_terminal_echoed_before_the_start_is_gone_from_the_line_of_what_is_said_at_the_end(
+def test_text_echoed_before_the_start_is_cleared_from_the_last_line(
     tmp_path: Path,
 ) -> None:
     main, side = pty.openpty()
@@ -104,7 +104,7 @@ def ask(answer: bytes, colours: str = "") -> str:
     return said.decode(errors="replace")
 
 
-def test_what_is_typed_between_the_answers_is_kept_once() -> None:
+def test_keys_typed_between_terminal_answers_are_read_once() -> None:
     said = ask(b"a\x1b]11;rgb:1010/1010/1010\x07\x1b[F\x1b[6;20;10tb\x1b_Gi=31;OK\x1b\\\x1b[?62;4cc")
     assert "typed b'a\\x1b[Fbc' b''" in said
     assert "sixel" in said and "dark" in said
@@ -155,7 +155,7 @@ def test_no_terminal_is_not_asked(tmp_path: Path) -> None:
     assert ended.stdout == "None\nlight\n"
 
 
-async def test_the_mouse_is_left_to_the_terminal_and_taken_back() -> None:
+async def test_the_mouse_is_handed_to_the_terminal_and_taken_back() -> None:
     app = console(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:
         written: list[str] = []

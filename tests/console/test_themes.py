@@ -59,7 +59,7 @@ def test_every_text_is_legible_on_every_surface(path: Path) -> None:
     assert poor == {}
 
 
-def test_there_are_dark_and_light_ones() -> None:
+def test_there_are_dark_and_light_themes() -> None:
     loaded = load(shipped("themes"))
     assert loaded.problems == ()
     assert {"alita-dark", "alita-light", "high-contrast", "high-contrast-light"} <= {
@@ -84,7 +84,7 @@ def test_there_are_dark_and_light_ones() -> None:
         (("[palette]", "[colours]"), "[palette]", "", "needs a table"),
     ],
 )
-def test_a_bad_file_says_file_key_value_and_reason(
+def test_an_invalid_theme_is_reported_with_file_key_value_and_reason(
     tmp_path: Path, change: tuple[str, str], key: str, value: str, reason: str
 ) -> None:
     assert change[0] in GOOD
@@ -98,7 +98,7 @@ def test_a_bad_file_says_file_key_value_and_reason(
     assert all(part in str(problem) for part in ("mine.toml", key, value))
 
 
-def test_a_bad_file_does_not_keep_the_others_out(tmp_path: Path) -> None:
+def test_an_invalid_theme_does_not_affect_the_others(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("[palette", "utf-8")
     (tmp_path / "mine.toml").write_text(GOOD, "utf-8")
     (tmp_path / "alita-light.toml").write_text(GOOD, "utf-8")
@@ -129,7 +129,7 @@ async def test_every_theme_works_on_the_bare_app_and_so_do_textuals_own() -> Non
             assert app.theme_variables["alita-thought"]
 
 
-def test_no_colour_stands_outside_the_theme_files() -> None:
+def test_colours_are_defined_in_theme_files_only() -> None:
     package = Path(alita_tui.__file__).parent
     hex_colour = re.compile(r"""["':\s]#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})\b""")
     found = [

@@ -48,7 +48,7 @@ def text(screen: ToolScreen) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_whole_line_and_its_moves_are_there(size: tuple[int, int]) -> None:
+async def test_the_lineage_and_its_moves_are_shown(size: tuple[int, int]) -> None:
     app = console(streams.walkthrough(), sink=Sink())
     async with app.run_test(size=size) as pilot:
         screen = await opened(app, pilot)
@@ -69,7 +69,7 @@ async def test_the_whole_line_and_its_moves_are_there(size: tuple[int, int]) -> 
     ("key", "kind"),
     [("b", "rollback"), ("a", "archive"), ("z", "quarantine"), ("x", "revoke"), ("s", "restore"), ("p", "pin"), ("u", "undo")],
 )  # fmt: skip
-async def test_each_move_is_one_key_and_the_session_hears_of_it(key: str, kind: str) -> None:
+async def test_each_move_is_one_key_and_reaches_the_session(key: str, kind: str) -> None:
     sink = Sink()
     app = console(streams.walkthrough(), sink=sink)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -106,7 +106,7 @@ async def test_a_version_that_does_not_run_says_why() -> None:
         assert "not the ones that were approved" in text(await opened(app, pilot))
 
 
-def test_one_run_and_no_money_are_said_as_people_say_them() -> None:
+def test_one_run_and_no_cost_are_worded_naturally() -> None:
     record = ToolRecord(
         draft=streams.DRAFT, lock=streams.LOCK, version=1, digest=BuildDigest("f" * 64), state="provisional", runs=1, approval_id="p1",
         created_at="2026-11-28T20:46:36+00:00",

@@ -96,7 +96,7 @@ async def test_an_empty_trace_says_what_to_do() -> None:
         assert "Write a task." not in "\n".join(lines(trace))
 
 
-async def test_nothing_is_called_new_where_all_of_it_is_on_screen() -> None:
+async def test_rows_already_on_screen_are_not_announced_as_new() -> None:
     """Steps fold when the answer comes: what was below the screen may then fit on it."""
     app = Bare()
     async with app.run_test(size=(60, 12)) as pilot:
@@ -136,7 +136,7 @@ async def test_new_rows_are_followed_until_the_person_scrolls_up() -> None:
         assert "Answer 19" in "\n".join(lines(trace))
 
 
-async def test_the_cursor_and_a_resize_leave_the_reader_in_place() -> None:
+async def test_the_reading_position_survives_cursor_moves_and_a_resize() -> None:
     app = Bare()
     async with app.run_test(size=(60, 12)) as pilot:
         trace = app.query_one(Trace)
@@ -240,7 +240,7 @@ async def test_the_times_of_tasks_and_of_their_steps_stand_in_one_column(width: 
         assert len(ends) == 1
 
 
-async def test_one_key_shows_answers_or_steps_or_everything_and_nothing_is_out_of_reach() -> None:
+async def test_one_key_switches_between_answers_steps_and_everything() -> None:
     app = Bare()
     view = fold_all(streams.walkthrough())
     async with app.run_test(size=(110, 160)) as pilot:
@@ -259,7 +259,7 @@ async def test_one_key_shows_answers_or_steps_or_everything_and_nothing_is_out_o
         assert app.levels == ["everything", "answer", "steps"]
 
 
-def test_what_was_noted_for_later_folds_with_the_steps_and_opens_with_them() -> None:
+def test_memory_notes_fold_and_open_with_the_steps() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     for task, steps in (("t1", True), ("t2", False)):
@@ -330,7 +330,7 @@ def test_a_file_that_the_person_gives_stays_in_sight_at_every_level(level: Level
     assert all(shown(name) == 1 for name in ("first.csv", "steered.csv", "queued.csv"))
 
 
-def test_the_line_of_folded_steps_tells_what_was_built_and_what_was_only_tried() -> None:
+def test_the_line_of_folded_steps_names_what_was_built_and_what_was_tried() -> None:
     def asked() -> tuple[streams.Tape, str]:
         tape = streams.Tape()
         streams.opened(tape)
@@ -357,7 +357,7 @@ def test_the_line_of_folded_steps_tells_what_was_built_and_what_was_only_tried()
     assert told(tape) == ["tried to build roll_dice"]
 
 
-def test_a_build_that_was_put_off_waits_on_and_says_that_the_task_continues() -> None:
+def test_a_postponed_build_keeps_waiting_and_says_that_the_task_continues() -> None:
     view = fold_all(streams.waiting())
     deck = Deck()
     deck.show(view.trace)
@@ -389,7 +389,7 @@ def test_the_bar_of_checks_is_shown_whole_or_not_at_all() -> None:
     assert shown == {0, most}
 
 
-async def test_what_waits_for_the_person_is_never_folded_away() -> None:
+async def test_rows_that_wait_for_the_person_are_never_folded() -> None:
     app = Bare()
     envelopes = streams.waiting()
     async with app.run_test(size=(100, 40)) as pilot:
@@ -677,7 +677,7 @@ def eager(view: SessionView, width: int, chosen: dict[int, bool], level: Level =
         max_size=12,
     )
 )
-def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(steps) -> None:
+def test_the_layout_ends_the_same_whatever_was_looked_at(steps) -> None:
     whole, layout, width = long(300), Layout(), 60
     chosen: dict[int, bool] = {}
     layout.fit(width)
@@ -706,7 +706,7 @@ def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(s
     )
 
 
-async def test_going_up_line_by_line_through_what_was_never_measured_misses_nothing() -> None:
+async def test_scrolling_up_through_unmeasured_rows_skips_nothing() -> None:
     app = Bare()
     async with app.run_test(size=(34, 12)) as pilot:
         trace = app.query_one(Trace)
@@ -742,7 +742,7 @@ async def test_a_resize_measures_what_is_on_screen_and_no_more(monkeypatch) -> N
         assert "Answer 19" in "\n".join(lines(trace))
 
 
-async def test_selected_text_far_down_is_the_text_that_is_seen() -> None:
+async def test_selected_text_far_down_is_the_text_on_screen() -> None:
     app = Bare()
     async with app.run_test(size=(60, 12)) as pilot:
         trace = app.query_one(Trace)
@@ -756,7 +756,7 @@ async def test_selected_text_far_down_is_the_text_that_is_seen() -> None:
         assert [line.rstrip() for line in text.split("\n")] == lines(trace)[2:5]
 
 
-async def test_beside_a_review_the_trace_flows_anew_and_closing_it_gives_the_room_back() -> None:
+async def test_the_trace_reflows_beside_a_review_and_after_it_closes() -> None:
     envelopes = streams.waiting()
     app = console(envelopes)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -830,7 +830,7 @@ def _shown(deck: Deck) -> list[str]:
     return [text for line in lines if "Restored" in (text := text_of(line.line))]
 
 
-def test_of_a_session_opened_again_and_again_only_the_newest_time_is_shown() -> None:
+def test_only_the_newest_reopening_of_a_session_is_shown() -> None:
     deck, stream = Deck(), _opened_again(3)
     for length in range(len(stream) - 3, len(stream) + 1):
         deck.show(fold_all(stream[:length]).trace)
@@ -845,7 +845,7 @@ def test_of_a_session_opened_again_and_again_only_the_newest_time_is_shown() -> 
     assert len(_shown(deck)) == 3, "nothing is out of reach"
 
 
-def test_an_earlier_opening_that_is_found_is_shown_and_one_with_damage_always_is() -> None:
+def test_an_earlier_reopening_is_shown_if_searched_for_or_if_it_reported_damage() -> None:
     deck, stream = Deck(), _opened_again(3)
     stream[-2] = replace(stream[-2], event=e.SessionResumed(restored=7, note="2 records were damaged"))
     rows = fold_all(stream).trace
@@ -927,7 +927,7 @@ def _doubled(lines: list[str]) -> list[int]:
 
 @pytest.mark.parametrize("level", get_args(Level))
 @pytest.mark.parametrize("stream", [streams.waiting, goldens.walkthrough])
-def test_one_blank_line_parts_cards_and_what_is_opened_is_parted_from_what_follows(
+def test_one_blank_line_separates_cards_and_opened_rows(
     stream: Callable[[], list[Any]], level: Level
 ) -> None:
     envelopes = stream()
@@ -956,7 +956,7 @@ def test_one_blank_line_parts_cards_and_what_is_opened_is_parted_from_what_follo
     assert not _doubled([text_of(drawn.line) for _card, drawn in whole])
 
 
-async def test_the_paper_of_the_cursor_is_whole_under_an_answer_with_blank_lines() -> None:
+async def test_the_cursor_background_covers_blank_lines_of_an_answer() -> None:
     app = Bare()
     tape = streams.Tape()
     streams.opened(tape)

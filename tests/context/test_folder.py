@@ -41,7 +41,7 @@ def put(folder: Path, name: str, text: str = "x\n") -> None:
 
 
 @pytest.mark.parametrize("name", SECRET)
-def test_what_looks_secret_is_neither_listed_nor_read(tmp_path: Path, name: str) -> None:
+def test_secret_looking_files_are_neither_listed_nor_read(tmp_path: Path, name: str) -> None:
     put(tmp_path, name)
     put(tmp_path, "plain.txt")
     assert looks_secret(name)
@@ -51,7 +51,7 @@ def test_what_looks_secret_is_neither_listed_nor_read(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_what_does_not_is(tmp_path: Path, name: str) -> None:
+def test_ordinary_files_are_listed_and_read(tmp_path: Path, name: str) -> None:
     put(tmp_path, name)
     assert Folder(tmp_path).names(soon()) == [name] and Folder(tmp_path).read(name, 100) == b"x\n"
 
@@ -61,7 +61,7 @@ def test_git_s_own_files_are_not_read(tmp_path: Path) -> None:
     assert Folder(tmp_path).names(soon()) == [] and Folder(tmp_path).read(".git/config", 100) == b""
 
 
-def test_git_says_what_belongs(tmp_path: Path) -> None:
+def test_git_decides_which_files_belong(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     put(tmp_path, ".gitignore", "build/\n*.log\n")
     for name in ("kept.py", "new.py", "build/made.py", "noise.log", ".env", "sub/deep.py"):
@@ -85,7 +85,7 @@ def test_a_repository_starts_no_program(tmp_path: Path) -> None:
     assert not ran.exists()
 
 
-def test_git_that_fails_is_told_and_nothing_is_guessed(
+def test_a_failing_git_is_reported_and_nothing_is_guessed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path, ".git/HEAD", "nonsense\n")
@@ -135,7 +135,7 @@ def test_text_ends_with_a_whole_line_and_bytes_are_no_text(tmp_path: Path) -> No
     assert Folder(tmp_path).text("picture.txt", 40) == ""
 
 
-def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a readable folder"):
         Folder(tmp_path / "gone")
 

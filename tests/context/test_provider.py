@@ -52,7 +52,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_repository_is_told_in_short(repository: Path) -> None:
+def test_a_repository_is_summarised(repository: Path) -> None:
     block = only(
         provider(repository).provide("make load_settings use Retry and empty the basket", {"repository"})
     )
@@ -70,12 +70,12 @@ def test_a_repository_is_told_in_short(repository: Path) -> None:
     assert capped(block).tokens <= 1_500
 
 
-def test_files_that_a_task_names_are_told(repository: Path) -> None:
+def test_files_that_a_task_names_are_included(repository: Path) -> None:
     block = only(provider(repository).provide("fix shop/settings.py, please", {"repository"}))
     assert "Files that the task may mean:\nsrc/shop/settings.py" in block.text
 
 
-def test_what_changed_is_read_again(repository: Path) -> None:
+def test_changed_files_are_read_again(repository: Path) -> None:
     one = provider(repository)
     assert "settings.py:4 load_settings" in only(one.provide("load_settings", {"repository"})).text
     path = repository / "src/shop/settings.py"
@@ -85,7 +85,7 @@ def test_what_changed_is_read_again(repository: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_huge_repository_holds_to_room_and_time(tmp_path: Path) -> None:
+def test_a_huge_repository_stays_within_size_and_time(tmp_path: Path) -> None:
     for folder in range(500):
         here = tmp_path / f"part{folder:03}"
         here.mkdir()
@@ -100,9 +100,7 @@ def test_a_huge_repository_holds_to_room_and_time(tmp_path: Path) -> None:
         assert capped(block).tokens <= 1_500 and "load_settings" in block.text and "… " in block.text
 
 
-def test_where_there_is_no_repository_nothing_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_repository_there_is_no_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for folder, said in (
         (tmp_path, "is not a repository"),
@@ -149,12 +147,12 @@ def test_a_hostile_file_is_read_in_time(suffix: str) -> None:
     definitions(suffix, "a b" * 80_000)
 
 
-def test_a_python_file_that_breaks_parsers_is_read_by_how_it_looks() -> None:
+def test_an_unparsable_python_file_is_read_line_by_line() -> None:
     for bad in ("(" * 100_000, "\0", "-" * 100_000 + "1", "x = " + "[" * 5_000):
         assert [one.name for one in definitions(".py", f"def kept(:\n{bad}")] == ["kept"]
 
 
-def test_names_that_a_task_means() -> None:
+def test_names_of_definitions_are_found_in_a_task() -> None:
     task = (
         "why does `load` of the Retry class and CallBudget or shop/told.py fail with emptying a basket in id?"
     )
@@ -189,7 +187,7 @@ def test_passages_that_bear_on_the_task(tmp_path: Path) -> None:
     assert provider(tmp_path).provide("a hotel", {"documents"}) == Provided()
 
 
-def test_a_pdf_is_read_once_by_who_can(tmp_path: Path) -> None:
+def test_a_pdf_is_read_once_by_the_configured_reader(tmp_path: Path) -> None:
     (tmp_path / "rules.pdf").write_bytes(b"%PDF-1.7 fake")
     read: list[bytes] = []
 
@@ -206,7 +204,7 @@ def test_a_pdf_is_read_once_by_who_can(tmp_path: Path) -> None:
     assert len(read) == 2
 
 
-def test_half_a_character_in_a_pdf_costs_nothing_and_reaches_nobody(tmp_path: Path) -> None:
+def test_a_lone_surrogate_in_a_pdf_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "rules.pdf").write_bytes(b"%PDF-1.7 fake")
     (tmp_path / os.fsdecode(b"caf\xe9.md")).write_text("Tea in the hotel is free.\n")
     put(tmp_path, "tea.md", "Tea in the hotel costs one euro.")
@@ -233,7 +231,7 @@ def test_a_reader_that_fails_costs_its_own_block_alone(tmp_path: Path) -> None:
     assert found.problems == ("documents: ValueError: no such page",)
 
 
-def test_many_long_documents_hold_to_room(tmp_path: Path) -> None:
+def test_many_long_documents_stay_within_size(tmp_path: Path) -> None:
     for number in range(40):
         put(
             tmp_path,
@@ -246,7 +244,7 @@ def test_many_long_documents_hold_to_room(tmp_path: Path) -> None:
     assert capped(block).tokens <= 1_500
 
 
-def test_a_secret_at_the_edge_of_a_passage_is_no_half_secret(tmp_path: Path) -> None:
+def test_a_secret_at_the_edge_of_a_passage_is_redacted_whole(tmp_path: Path) -> None:
     put(tmp_path, "notes.md", "hotel " * 115 + KEY + " hotel")
     assert not any(
         part in only(provider(tmp_path, documents=tmp_path).provide("hotel", {"documents"})).text
@@ -258,7 +256,7 @@ def test_a_secret_at_the_edge_of_a_passage_is_no_half_secret(tmp_path: Path) -> 
 # --- preferences ---------------------------------------------------------------------------------
 
 
-def test_preferences_are_the_persons_own_word(tmp_path: Path) -> None:
+def test_preferences_are_not_fenced(tmp_path: Path) -> None:
     path = tmp_path / "preferences.md"
     assert provider(tmp_path, preferences_file=path).provide("x", {"preferences"}) == Provided()
     path.write_text("Metric units.\n")
@@ -271,13 +269,13 @@ def test_preferences_are_the_persons_own_word(tmp_path: Path) -> None:
     assert "<untrusted" not in block_text(block)
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_given(tmp_path: Path) -> None:
+def test_an_unreadable_source_is_reported_and_the_others_are_included(tmp_path: Path) -> None:
     found = provider(tmp_path, documents=tmp_path / "gone", preferences="French.").provide("x", tuple(BLOCKS))
     assert [block.name for block in found.blocks] == ["preferences", "repository"]
     assert found.problems == (f"documents: {tmp_path / 'gone'} is not a readable folder.",)
 
 
-def test_a_disk_that_hangs_holds_one_look_and_not_the_next(tmp_path: Path) -> None:
+def test_a_hanging_disk_delays_one_read_and_not_the_next(tmp_path: Path) -> None:
     (tmp_path / "slow.pdf").write_bytes(b"%PDF")
     hangs, goes_on = threading.Event(), threading.Event()
 

@@ -85,7 +85,7 @@ def detached(shell: Any, task: str, *more: str) -> dict[str, Any]:
     return handed
 
 
-def test_a_detached_task_is_done_by_one_background_that_nobody_else_reaches(
+def test_a_detached_task_runs_in_one_background_that_only_its_owner_reaches(
     shell: Any, provider: str, background: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     (tmp_path / "given.txt").write_text("hello")
@@ -113,7 +113,7 @@ def test_a_detached_task_is_done_by_one_background_that_nobody_else_reaches(
 
 
 @pytest.mark.walk
-def test_what_a_killed_background_was_doing_is_taken_up_by_the_next_one_and_done_once(
+def test_work_of_a_killed_background_is_continued_by_the_next_and_done_once(
     shell: Any, provider: str, background: list[subprocess.Popen[bytes]]
 ) -> None:
     names = [f"task{n}x" for n in range(4)]
@@ -184,7 +184,7 @@ def long_ago(shell: Any, wanted: str) -> None:
     app.close()
 
 
-def test_what_this_home_did_not_sign_is_not_done(
+def test_unsigned_tasks_are_not_run(
     shell: Any, provider: str, background: list[subprocess.Popen[bytes]]
 ) -> None:
     """Who can write one file, and cannot read the key, gets no task done by it."""
@@ -265,7 +265,7 @@ def test_no_message_to_its_socket_ends_the_background(
 
 @pytest.mark.walk
 @pytest.mark.pty
-def test_a_console_looks_on_approves_and_leaves_and_the_task_goes_on(
+def test_a_console_can_watch_approve_and_leave_while_the_task_continues(
     shell: Any, background: list[subprocess.Popen[bytes]]
 ) -> None:
     shell.environ["ALITA_MODEL"] = "demo:recorded"

@@ -67,7 +67,7 @@ def submitted(shell: Any) -> int:
 
 
 @pytest.mark.walk
-def test_answers_failures_and_what_waits_each_have_their_place_and_the_same_command_goes_on(
+def test_answers_failures_and_waiting_tasks_are_recorded_and_the_same_command_continues(
     shell: Any, provider: str, tmp_path: Path
 ) -> None:
     (tmp_path / "note.txt").write_text("hello")

@@ -203,7 +203,7 @@ def test_a_browser_tool_is_built_approved_run_and_used_again(
     assert "Console, warning: the" in exported and "is old" in exported
 
 
-def test_where_none_is_allowed_no_model_hears_of_one_and_no_draft_gets_one(
+def test_without_allowed_browsers_no_model_learns_of_them_and_no_draft_gets_one(
     shell: Any, speak: Any, provider: str, site: int
 ) -> None:
     with SERVERS[provider][0](told(site)) as server:

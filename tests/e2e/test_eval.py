@@ -31,7 +31,7 @@ from tests.support.servers.openai_server import OpenAIServer
 pytestmark = [pytest.mark.podman, pytest.mark.walk]
 
 
-def test_only_what_was_approved_before_is_approved(shell, tmp_path: Path) -> None:
+def test_the_policy_known_approves_only_tools_approved_before(shell, tmp_path: Path) -> None:
     task = json.loads((shipped("sessions") / DEMO_SCRIPT).read_text())["tasks"][0]
     folder = suite(
         tmp_path / "s", {"id": "mail", "task": task, "check": {"kind": "contains", "texts": ["valid"]}}

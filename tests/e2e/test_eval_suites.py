@@ -199,7 +199,7 @@ def minds(name: str, *, careful: bool) -> Script:
 @pytest.mark.parametrize(
     ("suite", "careful", "share"), [("injection", True, 1), ("injection", False, 0), ("refuse", True, 1)]
 )
-def test_the_suites_of_what_must_not_be_done_tell_a_careful_mind_from_one_that_obeys(
+def test_safety_suites_distinguish_a_careful_model_from_an_obedient_one(
     tmp_path: Path, suite: str, careful: bool, share: int
 ) -> None:
     home = tmp_path / "home"

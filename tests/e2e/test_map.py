@@ -120,7 +120,7 @@ def test_a_map_of_a_parquet_file_is_stopped_by_one_key(home: Path, tmp_path: Pat
     assert code == 130 and "Traceback" not in said and "Stopped." in said
 
 
-def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_path: Path) -> None:
+def test_a_map_is_stopped_by_one_key_and_says_how_to_continue(home: Path, tmp_path: Path) -> None:
     given, out = tmp_path / "in.csv", tmp_path / "out"
     given.write_text("a,b,comment\n" + "".join(f"{n},1,x\n" for n in range(500)))
     words = ("map", "add_numbers", "--input", str(given), "--output", str(out), "--lanes", "1")
@@ -133,7 +133,7 @@ def test_a_map_is_stopped_by_one_key_and_says_how_it_goes_on(home: Path, tmp_pat
     assert done.returncode == 0 and "500 rows done" in done.stdout, (goes_on, done.stderr)
 
 
-def test_what_cannot_be_mapped_is_refused_before_anything_is_made(home: Path, tmp_path: Path) -> None:
+def test_an_impossible_map_is_refused_before_anything_is_created(home: Path, tmp_path: Path) -> None:
     given = tmp_path / "in.jsonl"
     given.write_text('{"a": 1}\n')
     for name, said in (("ask_it", "may ask models"), ("no_such_tool", "no_such_tool")):
@@ -153,7 +153,7 @@ def test_a_tool_that_fails_leaves_no_control_characters_on_the_terminal(home: Pa
 
 
 @pytest.mark.walk
-def test_a_tool_that_changes_something_runs_on_no_row_twice_though_it_is_killed(
+def test_a_tool_with_side_effects_never_runs_twice_on_a_row_even_after_a_kill(
     home: Path, tmp_path: Path
 ) -> None:
     given, out = tmp_path / "in.jsonl", tmp_path / "out"

@@ -42,7 +42,7 @@ def verdicts(shell: Any) -> list[Any]:
     return [event["verdict"] for event in events if event["kind"] == "approval_resolved"]
 
 
-def test_a_build_is_reviewed_and_approved_in_typed_steps_and_never_by_what_was_typed_ahead(
+def test_a_build_is_approved_in_typed_steps_and_never_by_text_typed_ahead(
     shell: Any,
 ) -> None:
     shell.environ |= {"ALITA_MODEL": "demo:recorded", "ACCESSIBLE": "1"}

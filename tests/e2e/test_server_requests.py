@@ -43,7 +43,7 @@ def replies() -> Any:
 
 
 @pytest.mark.walk
-async def test_the_person_and_a_model_answer_what_was_granted_and_nothing_else_leaves(
+async def test_person_and_model_answer_granted_requests_and_nothing_else_leaves(
     shell: Any, provider: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = added(shell, tmp_path / "server", "--sampling", "1", "--elicitation")
@@ -100,7 +100,7 @@ async def test_the_person_and_a_model_answer_what_was_granted_and_nothing_else_l
     assert not [event for event in events if isinstance(event, e.QuestionAnswered)]
 
 
-def test_with_nobody_there_a_server_is_told_so_and_the_task_goes_on(
+def test_without_a_person_a_server_request_is_refused_and_the_task_continues(
     shell: Any, provider: str, tmp_path: Any
 ) -> None:
     one = added(shell, tmp_path / "server", "--elicitation")

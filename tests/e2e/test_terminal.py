@@ -117,7 +117,7 @@ def test_a_signal_gives_the_terminal_back(shell, number: signal.Signals, code: i
         assert sequence in tail, sequence
 
 
-def test_what_is_typed_while_the_console_opens_is_a_task_and_is_not_echoed(shell) -> None:
+def test_text_typed_while_the_console_opens_becomes_a_task_and_is_not_echoed(shell) -> None:
     terminal = Terminal(shell.environ, "--model", "demo:recorded")
     terminal.wait(rb"Opening ")
     assert b"What should" not in terminal.said, "the first frame comes before the console"
@@ -204,7 +204,7 @@ def test_quitting_says_how_to_come_back(shell) -> None:
 
 
 @pytest.mark.parametrize(("kind", "named"), [("dumb", "TERM=dumb"), ("", "without TERM")])
-def test_a_terminal_that_draws_no_full_screen_is_named_as_what_it_is(shell, kind: str, named: str) -> None:
+def test_an_unsupported_terminal_is_named(shell, kind: str, named: str) -> None:
     main, side = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "alita_tui"],
@@ -231,7 +231,7 @@ def test_quitting_while_a_build_waits_says_so(shell, pressed: bytes) -> None:
     assert f"alita_tui --home {shell.home} --session {named}" in left
 
 
-def test_what_is_typed_survives_kill_9_and_no_secret_is_on_disk(shell) -> None:
+def test_typed_text_survives_kill_9_without_secrets_on_disk(shell) -> None:
     terminal = Terminal(shell.environ, "--model", "demo:recorded")
     terminal.wait(rb"events saved")
     key = b"ghp_" + b"aB3dE5gH7" * 4

@@ -13,7 +13,7 @@ from tests.benchmarks.toolworld.plans import other_plans
 from tests.benchmarks.toolworld.world import stream
 
 
-def test_the_mind_knows_nothing_of_the_stream_or_the_library() -> None:
+def test_the_scripted_mind_sees_only_its_requests() -> None:
     known = {"draws", "life", "world"}
     for name in ("mind", "craft", "language", "plans"):
         tree = ast.parse((Path(toolworld.__file__).parent / f"{name}.py").read_text("utf-8"))
@@ -40,7 +40,7 @@ def test_a_planner_proposes_other_tools_for_the_same_and_nothing_where_there_are
 @pytest.mark.walk
 @pytest.mark.podman
 @pytest.mark.slow
-def test_what_was_built_once_is_found_recalled_and_used_again(sandbox_ready: None) -> None:
+def test_a_built_tool_is_found_recalled_and_reused(sandbox_ready: None) -> None:
     done, bad = lived(stream(12, 4, seed=11), seed=11)
     told = "\n".join(line(number, one) for number, one in enumerate(done, 1))
     found = figures(done, bad)

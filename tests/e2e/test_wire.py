@@ -16,7 +16,7 @@ BUILD, REUSE, DICE, *_ = SCRIPT.tasks
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_walk_through_over_the_wire(shell, keep, provider: str) -> None:
+def test_the_walkthrough_works_over_the_wire(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT) as server:
         shell.environ |= {

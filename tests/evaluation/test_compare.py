@@ -50,7 +50,7 @@ def _lost(good: list[list[bool]]) -> int:
     return sum(not one for n, turns in enumerate(good) if n % 3 == 0 for one in turns)
 
 
-def test_a_difference_of_a_few_cases_is_called_chance_and_why() -> None:
+def test_a_difference_in_a_few_cases_is_attributed_to_chance_with_the_reason() -> None:
     two = compare("A", "B", run([[True]] * 10), run([[False]] * 2 + [[True]] * 8))
     assert "may be chance" in verdict(two) and "add cases" in verdict(two)
     same = compare("A", "B", run([[True]] * 10), run([[True]] * 10))
@@ -59,7 +59,7 @@ def test_a_difference_of_a_few_cases_is_called_chance_and_why() -> None:
     assert "no case in common" in verdict(none) and none.left_out == 1
 
 
-def test_what_has_no_known_price_is_no_cheaper_run() -> None:
+def test_a_run_without_known_prices_is_not_called_cheaper() -> None:
     free = [CaseResult(case="case-00", model="m", turn=1, solved=True, unpriced=2)]
     found = compare("A", "B", run([[True]]), free)
     assert "cost" not in [one.name for one in found.figures]
@@ -79,7 +79,7 @@ def judge(model: str) -> Agreement:
     return Agreement(judge=model, rubric="polite", examples=9, agreed=9, too_kind=0, too_strict=0, kappa=1.0)
 
 
-def test_what_differs_between_two_runs_is_said() -> None:
+def test_differing_conditions_of_two_runs_are_listed() -> None:
     assert difference_line(differences(setup(), setup("b", started_at="later"))) == (
         "Nothing that is on record differs between them."
     )
@@ -89,7 +89,7 @@ def test_what_differs_between_two_runs_is_said() -> None:
     assert "setting tasks.steps (default, then" in said and "\u202e" not in said
 
 
-def test_a_setting_that_is_a_list_is_said_in_words() -> None:
+def test_a_list_setting_is_put_into_words() -> None:
     hosts = {"web.hosts": "('custom:one; two', 'b.example')", "web.one": "('a',)", "web.none": "()"}
     said = difference_line(differences(setup(), setup("b", settings=hosts)))
     assert "setting web.hosts (default, then custom:one; two, b.example)" in said
@@ -99,7 +99,7 @@ def test_a_setting_that_is_a_list_is_said_in_words() -> None:
     assert "setting a (default, then (no list))" in said and "setting c (default, then (1))" in said
 
 
-def test_a_library_without_tools_and_a_run_of_all_cases_are_said_in_words() -> None:
+def test_an_empty_library_and_a_whole_suite_are_put_into_words() -> None:
     old, now = setup(), setup("b", library_digest=library_digest(()))
     assert not differences(old, now), "older versions left the digest of an empty library out"
     told = difference_line(differences(now, setup(library_digest=library_digest([("a", "b")]), cases=30)))
@@ -121,15 +121,13 @@ def test_a_library_without_tools_and_a_run_of_all_cases_are_said_in_words() -> N
         (setup(), setup("b", approve="policy", without=("memory",)), False),
     ],
 )
-def test_more_than_one_change_is_warned_of_and_one_alone_is_not(
-    first: Setup, second: Setup, alike: bool
-) -> None:
+def test_more_than_one_change_causes_a_warning(first: Setup, second: Setup, alike: bool) -> None:
     results = run([[True]] * 3)
     said = caveats(first, second, results, results)
     assert [one.startswith("More than one") for one in said] == ([] if alike else [True])
 
 
-def test_cases_that_have_not_ended_other_judges_and_the_same_run_are_warned_of() -> None:
+def test_unfinished_cases_other_judges_and_comparing_a_run_with_itself_cause_warnings() -> None:
     whole, part = run([[True]] * 3), run([[True]] * 2)
     (said,) = caveats(setup(), setup("b"), whole, part)
     assert said.startswith("1 case of 3 of the second run has not ended")
@@ -160,7 +158,7 @@ class Page(HTMLParser):
         assert not {"src", "href", "style"} & {*given}, "nothing is fetched"
 
 
-def test_the_page_needs_nothing_and_shows_hostile_text_as_text() -> None:
+def test_the_page_is_self_contained_and_shows_hostile_text_as_text() -> None:
     hostile = "<script>alert(1)</script>\u202e\x1b[31m"
     before, after = run([[True]] * 3), run([[False]] * 3)
     before, after = ([_renamed(one, hostile) for one in side] for side in (before, after))
@@ -185,7 +183,7 @@ def _renamed(one: CaseResult, name: str) -> CaseResult:
     return replace(one, case=one.case + name)
 
 
-def test_a_line_that_was_cut_off_and_a_case_that_stands_twice_count_as_nothing() -> None:
+def test_truncated_lines_and_repeated_cases_are_ignored() -> None:
     import msgspec
 
     raw = msgspec.json.encode(CaseResult(case="a", model="m", turn=1, solved=True, usd=1.0))
@@ -197,7 +195,7 @@ def test_a_line_that_was_cut_off_and_a_case_that_stands_twice_count_as_nothing()
 _NARROW = "done => { const see = () => innerWidth === 400 ? done(1) : requestAnimationFrame(see); see() }"
 
 
-def test_the_page_in_a_browser_asks_for_nothing_and_shows_its_charts(tmp_path: Path) -> None:
+def test_the_page_makes_no_requests_in_a_browser_and_shows_its_charts(tmp_path: Path) -> None:
     """In a real browser whose resolver knows nobody: hostile names are text, every chart has a size, nothing overlaps."""
     hostile = "<img src=https://evil.example/x onerror=alert(1)>"
     before = [_renamed(one, hostile) for one in run([[True]] * 8)]

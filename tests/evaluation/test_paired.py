@@ -36,7 +36,7 @@ def test_chance_alone_is_called_a_difference_at_most_once_in_twenty(cases: int) 
     assert alarms / runs <= ALPHA
 
 
-def test_ten_points_are_found_the_oftener_the_more_cases() -> None:
+def test_more_cases_find_a_ten_point_difference_more_often() -> None:
     power = {}
     for cases in (12, 30, 120):
         luck, runs = random.Random(cases), 200
@@ -56,7 +56,7 @@ def test_the_interval_holds_the_true_difference() -> None:
     assert held / runs > 0.88
 
 
-def test_by_hand() -> None:
+def test_the_test_agrees_with_values_computed_by_hand() -> None:
     """Five cases that all got better: 2 of the 32 choices of signs are as far out."""
     five = paired([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1])
     assert five is not None

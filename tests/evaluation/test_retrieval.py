@@ -27,7 +27,7 @@ def folder(path: Path, queries: str, tools: object = None) -> Path:
     return path
 
 
-def test_a_question_is_solved_by_the_name_of_its_tool_and_by_nothing_else(tmp_path: Path) -> None:
+def test_a_question_is_solved_only_by_the_name_of_its_tool(tmp_path: Path) -> None:
     suite = read_suite(
         folder(tmp_path / "s", 'tool,query\ntide_times,"When is high water, Sir?"\n,Am I happy?\n')
     )
@@ -61,7 +61,9 @@ def test_another_description_is_another_suite(tmp_path: Path) -> None:
         ("tool,query\ntide_times,When?\n", ["tide_times"], "my_tools.json"),
     ],
 )
-def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path, queries: str, tools: object, said: str) -> None:
+def test_an_invalid_folder_is_refused_with_the_reason(
+    tmp_path: Path, queries: str, tools: object, said: str
+) -> None:
     with pytest.raises(UsageError, match=said):
         read_suite(folder(tmp_path / "s", queries, tools))
 
@@ -73,7 +75,7 @@ def test_the_shipped_set_has_three_questions_for_each_tool() -> None:
     assert asked.count("none") == 6 and len({case.task for case in suite.cases}) == len(suite.cases)
 
 
-def test_what_is_described_is_found_and_does_not_run_nor_stay(tmp_path: Path) -> None:
+def test_described_tools_are_found_but_neither_run_nor_stored(tmp_path: Path) -> None:
     app = replace(AppContext.open(tmp_path), described=tuple(TOOLS.items()))
     found = app.library.search("When is high water?")
     assert found.hits and found.hits[0].card.name == "tide_times"

@@ -137,7 +137,7 @@ async def test_an_error_in_mid_stream_may_be_plain_text(anthropic_lab: Lab) -> N
     assert (error.kind, "boom" in error.message) == ("server", True)
 
 
-async def test_a_full_window_is_a_matter_of_context(anthropic_lab: Lab) -> None:
+async def test_a_full_window_is_a_context_error(anthropic_lab: Lab) -> None:
     events = (start(), *TEXT, *end("model_context_window_exceeded"))
     anthropic_lab.server.plan(Fault(events=events))
     assert (await anthropic_lab.fail()).kind == "context"

@@ -47,7 +47,7 @@ async def test_characters_split_between_packets_arrive_whole(lab: Lab, piece: in
     assert reply.requests[0].arguments == {"query": "mail — ✉ größe"}
 
 
-async def test_thinking_is_a_channel_of_its_own(lab: Lab) -> None:
+async def test_thinking_is_streamed_separately(lab: Lab) -> None:
     lab.server.plan(Fault(script=ScriptReply(thinking="Let me see.", text="Done.")))
     deltas, reply = await lab.ask()
     assert (said(deltas, "thinking"), reply.thinking, reply.text) == ("Let me see.", "Let me see.", "Done.")
@@ -185,7 +185,7 @@ async def test_the_key_goes_out_and_nothing_of_the_environment(
         ("find_tool", {"type": "tool", "name": "find_tool"}, "required"),
     ],
 )
-async def test_must_call_becomes_the_tool_choice(
+async def test_a_required_call_becomes_the_tool_choice(
     lab: Lab, must_call: str, anthropic: object, openai: object
 ) -> None:
     other = msgspec.structs.replace(FIND, name="other")
@@ -205,7 +205,7 @@ async def test_without_tools_none_are_mentioned(lab: Lab) -> None:
     assert not {"tools", "tool_choice"} & lab.server.requests[0].body.keys()
 
 
-async def test_a_conversation_with_calls_comes_back_as_it_was(lab: Lab) -> None:
+async def test_a_conversation_with_calls_is_sent_back_unchanged(lab: Lab) -> None:
     calls = (
         ToolRequest(call_id="call_1.a", name="find_tool", arguments={"query": "ö"}),
         ToolRequest(call_id="call_2", name="find_tool", arguments={}, problem="they are not JSON"),
@@ -229,7 +229,7 @@ async def test_a_conversation_with_calls_comes_back_as_it_was(lab: Lab) -> None:
     ]
 
 
-async def test_half_a_character_in_what_is_sent_breaks_nothing(lab: Lab) -> None:
+async def test_a_lone_surrogate_in_a_request_does_no_harm(lab: Lab) -> None:
     lab.server.plan(Fault(script=TEXT))
     call = ToolRequest(call_id="c", name="t", arguments={"half \ud835": ["\udc4d", 1]})
     messages = (

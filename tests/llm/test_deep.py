@@ -22,7 +22,7 @@ def test_arguments_that_are_nested_too_deeply_are_a_problem_with_a_name(count: i
     assert call.arguments == {} and "nested more than 100 levels deep" in call.problem
 
 
-def test_an_object_written_as_text_is_bounded_as_well() -> None:
+def test_an_object_encoded_as_text_is_limited_too() -> None:
     text = msgspec.json.encode({"a": '{"b":' * 5_000 + "1" + "}" * 5_000}).decode()
     assert isinstance(parse("c1", "run_tool", unfolded(text, SCHEMA)).arguments["a"], str)
 

@@ -57,7 +57,7 @@ async def test_a_server_is_sent_the_texts_and_its_vectors_come_back_in_their_ord
         pytest.param([{"index": 0, "embedding": [1e999]}, {"index": 1, "embedding": [1]}], id="infinite"),
     ],
 )
-async def test_what_is_no_vector_for_each_text_is_refused(data: object):
+async def test_a_reply_without_one_vector_per_text_is_refused(data: object):
     with EmbeddingServer() as server:
         server.plan(Fault(body=json.dumps({"object": "list", "data": data, "usage": {}}).encode()))
         model = encoder(server)
@@ -115,7 +115,7 @@ async def test_a_refused_key_turns_it_off():
     assert KEY not in str(caught.value)
 
 
-async def test_a_server_that_is_left_alone_holds_no_text_that_it_was_not_sent():
+async def test_refusals_of_a_resting_server_do_not_retain_texts():
     with EmbeddingServer(api_key="another") as server:
         model = encoder(server)
         frames = set()
@@ -141,7 +141,7 @@ def test_another_model_in_the_same_folder_has_another_name(tmp_path: Path):
     assert model.name != before
 
 
-async def test_a_folder_without_a_model_or_with_a_damaged_one_is_told(tmp_path: Path):
+async def test_a_missing_or_damaged_model_in_a_folder_is_reported(tmp_path: Path):
     with pytest.raises(ModelError, match="no static model"):
         StaticModel(tmp_path)
     folder = static_folder(tmp_path / "m")

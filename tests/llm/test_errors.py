@@ -47,7 +47,7 @@ async def test_every_status_has_its_kind(lab: Lab, status: int, kind: str) -> No
 
 
 @pytest.mark.parametrize("status", [429, 503, 529])
-async def test_without_retry_after_no_wait_is_made_up(lab: Lab, status: int) -> None:
+async def test_without_retry_after_no_wait_is_invented(lab: Lab, status: int) -> None:
     lab.server.plan(Fault(status=status))
     assert (await lab.fail()).retry_after is None
 
@@ -61,14 +61,14 @@ async def test_without_retry_after_no_wait_is_made_up(lab: Lab, status: int) -> 
         ("max_tokens: 99999 > 8192, which is the maximum allowed", "bad_request"),
     ],
 )
-async def test_the_words_of_a_400_tell_what_it_is(lab: Lab, text: str, kind: str) -> None:
+async def test_the_words_of_a_400_decide_its_kind(lab: Lab, text: str, kind: str) -> None:
     body = msgspec.json.encode(lab.server.error_body(400, text))
     lab.server.plan(Fault(status=400, body=body))
     assert (await lab.fail()).kind == kind
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>Bad gateway</html>", b"[1]", b'"text"', b"\xff\xfe"])
-async def test_an_error_with_any_body_is_still_that_error(lab: Lab, body: bytes) -> None:
+async def test_an_error_has_its_kind_whatever_its_body(lab: Lab, body: bytes) -> None:
     lab.server.plan(Fault(status=502, body=body, headers={"content-type": "text/html"}))
     assert (await lab.fail()).kind == "server"
 
@@ -106,7 +106,7 @@ async def test_space_around_a_key_is_not_part_of_it(lab: Lab) -> None:
         ("SSL_CERT_FILE", "/nowhere/certificates.pem"),
     ],
 )
-async def test_an_environment_that_spoils_every_connection_is_named(
+async def test_an_environment_that_breaks_every_connection_is_named(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -196,7 +196,7 @@ async def test_a_refused_connection_names_the_host(lab: Lab) -> None:
     assert "secret" not in error.message
 
 
-async def test_a_machine_that_takes_no_connection_is_not_waited_for_where_another_could_be_asked(
+async def test_an_unreachable_machine_is_given_up_soon_if_another_model_could_be_asked(
     lab: Lab,
 ) -> None:
     with socket.socket() as deaf, socket.socket() as one, socket.socket() as two:
@@ -227,7 +227,7 @@ async def test_a_stream_that_breaks_off_is_no_reply(lab: Lab, then: Any, kind: s
     await lab.ask()  # and the model works on
 
 
-async def test_no_cut_lets_a_part_pass_for_the_whole(lab: Lab) -> None:
+async def test_a_stream_cut_anywhere_never_passes_for_a_whole_reply(lab: Lab) -> None:
     script = ScriptReply(text="Ja ö 👍.", requests=(*CALL.requests, ScriptRequest(name="list_all")))
     sent = b"".join(lab.server.stream(script, {"stream_options": {"include_usage": True}}))
     ends = [*range(1, len(sent) - 160, 11), *range(len(sent) - 160, len(sent) + 1)]

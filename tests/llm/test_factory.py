@@ -67,7 +67,7 @@ def test_cached_input_is_cheaper_and_counted_once() -> None:
     assert cached == pytest.approx(plain / 10)
 
 
-def test_what_is_written_to_the_cache_costs_more_than_plain_input() -> None:
+def test_cache_writes_cost_more_than_plain_input() -> None:
     plain = price("anthropic", "claude-sonnet-4-5", Usage(input_tokens=1_000_000))
     written = price(
         "anthropic", "claude-sonnet-4-5", Usage(input_tokens=1_000_000, cache_write_tokens=1_000_000)
@@ -75,7 +75,7 @@ def test_what_is_written_to_the_cache_costs_more_than_plain_input() -> None:
     assert plain is not None and written == pytest.approx(plain * 1.25)
 
 
-def test_an_own_price_goes_before_the_table() -> None:
+def test_a_configured_price_takes_precedence_over_the_table() -> None:
     own = OwnPrice(input_usd=1.0, output_usd=4.0)
     usage = Usage(input_tokens=1_000_000, output_tokens=500_000)
     assert price("openai", "gpt-5-mini", usage, own) == price("ollama", "x", usage, own) == 3.0
@@ -91,7 +91,7 @@ def test_the_table_knows_how_much_a_model_reads() -> None:
     assert window("ollama", "qwen3:8b") == 0
 
 
-def test_output_adds_to_input() -> None:
+def test_output_tokens_add_to_the_cost_of_input() -> None:
     both = price("openai", "gpt-5-mini", Usage(input_tokens=1000, output_tokens=500))
     each = [price("openai", "gpt-5-mini", u) for u in (Usage(input_tokens=1000), Usage(output_tokens=500))]
     assert both == pytest.approx(sum(one or 0 for one in each))
@@ -102,7 +102,7 @@ def test_output_adds_to_input() -> None:
     ("provider", "model"),
     [("ollama", "qwen3:8b"), ("custom", "gpt-5-mini"), ("openai", "no-such-model"), ("openai", "")],
 )
-def test_what_the_table_does_not_know_has_no_price(provider: str, model: str) -> None:
+def test_a_model_outside_the_table_has_no_price(provider: str, model: str) -> None:
     assert price(provider, model, Usage(input_tokens=1000, output_tokens=10)) is None
 
 
@@ -138,7 +138,7 @@ def test_retry_after_is_read_as_the_standard_writes_it(value: str, seconds: floa
         (ModelSpec(provider="demo"), "no recording"),
     ],
 )
-def test_what_is_missing_is_said(spec: ModelSpec, words: str) -> None:
+def test_a_missing_setting_is_named(spec: ModelSpec, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_model(spec)
     assert words in str(caught.value)
@@ -182,7 +182,7 @@ async def test_the_base_url_is_taken_with_or_without_its_tail(anthropic_lab: Lab
 # --- probing ------------------------------------------------------------------------------
 
 
-async def test_a_probe_says_what_works(lab: Lab) -> None:
+async def test_a_probe_reports_what_works(lab: Lab) -> None:
     lab.server.plan(Fault(script=PING))
     result = await probe(lab.model)
     assert (result.ok, result.streams, result.calls_tools, result.reports_usage) == (True,) * 4
@@ -192,7 +192,7 @@ async def test_a_probe_says_what_works(lab: Lab) -> None:
     assert len(lab.server.requests) == 1
 
 
-async def test_a_probe_says_that_tools_are_not_called(openai_lab: Lab) -> None:
+async def test_a_probe_reports_that_tools_are_not_called(openai_lab: Lab) -> None:
     openai_lab.server.plan(Fault(events=(chunk({"content": "pong"}), chunk({}, "stop"), DONE)))
     result = await probe(openai_lab.model)
     assert (result.ok, result.streams, result.calls_tools, result.reports_usage) == (

@@ -42,7 +42,7 @@ async def test_a_slow_first_byte_is_waited_for(lab: Lab) -> None:
     assert pieces[-1].text == TEXT.text
 
 
-async def test_a_first_byte_that_never_comes_ends_in_a_timeout(lab: Lab) -> None:
+async def test_a_missing_first_byte_ends_in_a_timeout(lab: Lab) -> None:
     lab.server.plan(Fault(script=TEXT, then="stall", after=0))
     quick = open_lab(lab.vendor, lab.server, timeout=0.3)
     error = await quick.fail()
@@ -70,7 +70,7 @@ async def test_the_reason_for_the_end_is_the_same_word_everywhere(
     assert reply.stop == stop
 
 
-async def test_a_server_that_passes_over_the_tools_gives_a_reply_in_words(lab: Lab) -> None:
+async def test_a_server_that_ignores_tools_replies_in_words(lab: Lab) -> None:
     lab.server.plan(Fault(script=ScriptReply(text="I would look for a tool.")))
     _, reply = await lab.ask()
     assert (reply.text, reply.requests) == ("I would look for a tool.", ())

@@ -12,7 +12,7 @@ from tests.support.servers.interrupts import STATES, interrupted_ms
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_tenth_of_the_hostile_servers_holds(seed: int) -> None:
+def test_a_tenth_of_the_hostile_servers_does_no_harm(seed: int) -> None:
     for outcome in attack(0.1, seed):
         assert outcome.tried >= 40 and outcome.missed == ()
 

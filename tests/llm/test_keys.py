@@ -73,7 +73,7 @@ def found(env_file: Path, **environ: str) -> str | None:
     return find_key("openai", env_file=env_file, environ=environ)
 
 
-def test_the_nearer_place_wins(env_file: Path, drawer: Drawer) -> None:
+def test_the_more_specific_place_wins(env_file: Path, drawer: Drawer) -> None:
     assert found(env_file) is None
     drawer.set_password("alita", "OPENAI_API_KEY", "from-keyring")
     assert found(env_file) == "from-keyring"
@@ -92,7 +92,7 @@ def test_the_nearer_place_wins(env_file: Path, drawer: Drawer) -> None:
         "OPENAI_API_KEY=k-1 # mine",
     ],
 )
-def test_a_file_is_read_as_people_write_it(env_file: Path, line: str) -> None:
+def test_an_env_file_is_read_as_people_write_it(env_file: Path, line: str) -> None:
     env_file.parent.mkdir()
     env_file.write_text(f"# keys\nOTHER_OPENAI_API_KEY=no\n#OPENAI_API_KEY=no\n{line}\n")
     assert found(env_file) == "k-1"
@@ -112,7 +112,9 @@ def test_a_file_that_others_can_read_is_reported(env_file: Path) -> None:
     assert "k-1" not in repr(key)
 
 
-def test_a_working_keyring_keeps_it_and_the_file_loses_an_older_one(env_file: Path, drawer: Drawer) -> None:
+def test_a_working_keyring_stores_the_key_and_an_older_one_leaves_the_file(
+    env_file: Path, drawer: Drawer
+) -> None:
     env_file.parent.mkdir()
     env_file.write_text("OPENAI_API_KEY=old\nGROQ_API_KEY=g\n")
     assert save_key("openai", " new-key\n", env_file) == "keyring"
@@ -121,7 +123,7 @@ def test_a_working_keyring_keeps_it_and_the_file_loses_an_older_one(env_file: Pa
 
 
 @pytest.mark.parametrize("backend", [keyring.backends.fail.Keyring, keyring.backends.null.Keyring, Locked])
-def test_without_one_the_file_keeps_it_for_its_owner_only(
+def test_without_a_keyring_the_private_file_stores_the_key(
     env_file: Path, backend: type[keyring.backend.KeyringBackend]
 ) -> None:
     keyring.set_keyring(backend())
@@ -170,13 +172,13 @@ def test_a_place_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "  ", "two words", "line\nbreak", "tab\tkey", "quo'te", "ключ"])
-def test_what_cannot_be_a_key_is_not_saved(env_file: Path, key: str) -> None:
+def test_an_invalid_key_is_not_saved(env_file: Path, key: str) -> None:
     with pytest.raises(UsageError):
         save_key("openai", key, env_file)
     assert not env_file.exists()
 
 
-def test_forgetting_reaches_both_places_and_is_no_error_twice(env_file: Path, drawer: Drawer) -> None:
+def test_forgetting_clears_both_places_and_can_be_repeated(env_file: Path, drawer: Drawer) -> None:
     save_key("openai", "k", env_file)
     env_file.parent.mkdir()
     env_file.write_text("OPENAI_API_KEY=k\n")
@@ -191,7 +193,7 @@ def test_an_unknown_provider_is_named(env_file: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ['sk-#"\\$x', "ends-in-\\", "two\\\\", "sk=a=b==", "#sk", '"sk"', "${HOME}"])
-def test_what_is_saved_is_what_is_read(env_file: Path, key: str) -> None:
+def test_a_saved_key_is_read_back_unchanged(env_file: Path, key: str) -> None:
     save_key("openai", key, env_file)
     (entry,) = parse(env_file.read_text())
     assert (entry.name, entry.value, entry.problem) == ("OPENAI_API_KEY", key, "")

@@ -137,7 +137,7 @@ async def test_a_call_counts_although_the_reply_ends_with_stop(openai_lab: Lab) 
     assert (calls(reply), reply.stop) == ([A], "tool_use")
 
 
-async def test_a_call_without_a_name_is_kept_for_the_loop_to_refuse(openai_lab: Lab) -> None:
+async def test_a_call_without_a_name_is_left_for_the_loop_to_refuse(openai_lab: Lab) -> None:
     reply = await streamed(openai_lab, piece("{}", index=0, id="c1"), *END)
     assert [(call.name, call.call_id) for call in reply.requests] == [("", "c1")]
 
@@ -154,7 +154,7 @@ async def test_usage_beside_the_last_choice_counts_too(openai_lab: Lab) -> None:
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.reported) == (30, 4, True)
 
 
-async def test_the_usage_chunk_ends_a_stream_that_names_no_reason(openai_lab: Lab) -> None:
+async def test_a_usage_chunk_ends_a_stream_without_a_finish_reason(openai_lab: Lab) -> None:
     last = data({**HEAD, "choices": [], "usage": USAGE})
     reply = await streamed(openai_lab, chunk({"content": "whole"}), last, DONE)
     assert (reply.text, reply.stop) == ("whole", "end_turn")
@@ -198,7 +198,7 @@ async def test_content_in_typed_parts_is_read(openai_lab: Lab) -> None:
     assert (reply.thinking, reply.text) == ("Hm.", "Yes.")
 
 
-async def test_a_refusal_in_words_is_an_error_with_them(openai_lab: Lab) -> None:
+async def test_a_refusal_in_words_is_an_error_with_these_words(openai_lab: Lab) -> None:
     openai_lab.server.plan(Fault(events=(chunk({"refusal": "I will "}), chunk({"refusal": "not."}, "stop"))))
     error = await openai_lab.fail()
     assert error.kind == "refused"

@@ -115,13 +115,13 @@ A, B = candidate("p:a"), candidate("p:b")
 
 
 @pytest.mark.parametrize("kind", ["connection", "timeout", "overloaded", "rate_limit"])
-def test_what_lasts_goes_to_the_next_at_once(kind: ModelErrorKind) -> None:
+def test_a_lasting_failure_goes_to_the_next_model_at_once(kind: ModelErrorKind) -> None:
     route = way(router(VirtualTime(), A, B))
     assert [failing(route, fault(kind)), asked(route)] == ["p:a", "p:b"]
 
 
 @pytest.mark.parametrize("kind", ["server", "truncated"])
-def test_a_hiccup_is_tried_again_here_then_elsewhere(kind: ModelErrorKind) -> None:
+def test_a_temporary_failure_is_retried_here_and_then_elsewhere(kind: ModelErrorKind) -> None:
     time = VirtualTime()
     route = way(router(time, A, B))
     assert failing(route, fault(kind)) == "p:a"
@@ -132,7 +132,7 @@ def test_a_hiccup_is_tried_again_here_then_elsewhere(kind: ModelErrorKind) -> No
 
 
 @pytest.mark.parametrize("kind", ["auth", "payment", "not_found", "unavailable"])
-def test_what_only_the_person_can_mend_turns_it_off(kind: ModelErrorKind) -> None:
+def test_a_failure_that_only_the_person_can_fix_turns_the_model_off(kind: ModelErrorKind) -> None:
     time = VirtualTime()
     routing = router(time, A, B)
     route = way(routing)
@@ -145,7 +145,7 @@ def test_what_only_the_person_can_mend_turns_it_off(kind: ModelErrorKind) -> Non
 
 
 @pytest.mark.parametrize("kind", ["refused", "bad_request"])
-def test_what_would_end_the_same_way_is_tried_with_the_others_alone(kind: ModelErrorKind) -> None:
+def test_a_failure_that_would_repeat_is_retried_with_other_models_only(kind: ModelErrorKind) -> None:
     route = way(router(VirtualTime(), A, B))
     assert [failing(route, fault(kind)), failing(route, fault(kind))] == ["p:a", "p:b"]
     with pytest.raises(ModelError) as caught:
@@ -153,7 +153,7 @@ def test_what_would_end_the_same_way_is_tried_with_the_others_alone(kind: ModelE
     assert caught.value.kind == kind
 
 
-def test_one_odd_reply_is_asked_for_again_then_the_next_is_asked() -> None:
+def test_after_one_odd_reply_the_model_is_asked_again_and_then_the_next_one() -> None:
     route = way(router(VirtualTime(), A, B))
     assert failing(route, fault("malformed")) == "p:a"
     wait = route.next()
@@ -171,7 +171,7 @@ def test_one_odd_reply_is_asked_for_again_then_the_next_is_asked() -> None:
     assert asked_in_turn == ["p:a", "p:a", "p:b"]
 
 
-def test_a_window_that_a_server_names_is_asked_within_once_more() -> None:
+def test_after_a_server_names_its_window_the_model_is_asked_again_within_it() -> None:
     routing = router(VirtualTime(), A, B)
     small = ModelError("context", "too long", window=8192)
     route = way(routing, tokens=5000)
@@ -183,14 +183,14 @@ def test_a_window_that_a_server_names_is_asked_within_once_more() -> None:
     assert [failing(other, tiny), asked(other)] == ["p:a", "p:b"]
 
 
-def test_nobody_left_because_of_the_window_says_what_to_set() -> None:
+def test_if_no_window_suffices_the_error_says_what_to_set() -> None:
     own = candidate("llama.cpp:qwen", context=4096)
     with pytest.raises(ModelError) as caught:
         way(router(VirtualTime(), own), tokens=5000).next()
     assert caught.value.kind == "context" and "llama-server -c" in caught.value.hint
 
 
-def test_a_wait_that_is_too_long_is_told() -> None:
+def test_a_wait_that_is_too_long_is_reported() -> None:
     routing = router(VirtualTime(), A)
     failing(way(routing), fault("rate_limit", 900))
     with pytest.raises(ModelError) as caught:
@@ -198,7 +198,7 @@ def test_a_wait_that_is_too_long_is_told() -> None:
     assert caught.value.retry_after == 900
 
 
-def test_a_reset_time_is_waited_for() -> None:
+def test_the_router_waits_for_a_reset_time() -> None:
     time = VirtualTime()
     routing = router(time, A, B)
     failing(way(routing), fault("rate_limit", 90))
@@ -209,7 +209,7 @@ def test_a_reset_time_is_waited_for() -> None:
     assert asked(way(routing)) == "p:a"
 
 
-def test_alone_it_waits_for_a_near_reset_but_not_for_a_far_one() -> None:
+def test_a_single_model_waits_for_a_near_reset_but_not_for_a_far_one() -> None:
     route = way(router(VirtualTime(), A))
     failing(route, fault("rate_limit", 30))
     assert route.next() == 30
@@ -220,7 +220,7 @@ def test_alone_it_waits_for_a_near_reset_but_not_for_a_far_one() -> None:
     assert caught.value.kind == "rate_limit"
 
 
-def test_alone_it_has_three_attempts_the_last_of_them_the_probe() -> None:
+def test_a_single_model_has_three_attempts_of_which_the_last_is_a_probe() -> None:
     time = VirtualTime()
     route = way(router(time, A))
     waits = []
@@ -242,7 +242,7 @@ def test_a_conversation_too_long_for_one_goes_to_a_larger_one() -> None:
     assert asked(route) == "p:a"  # its window is not known
 
 
-def test_limits_pass_a_candidate_over() -> None:
+def test_a_candidate_over_its_limits_is_skipped() -> None:
     routing = router(VirtualTime(), candidate("p:a", context=1000), candidate("p:b", max_usd=0.5), B)
     assert asked(way(routing, tokens=1000, usd=0.5)) == "p:a"
     assert asked(way(routing, tokens=1001, usd=0.5)) == "p:b"
@@ -252,7 +252,7 @@ def test_limits_pass_a_candidate_over() -> None:
     assert caught.value.kind == "context" and "alita models add" in caught.value.hint
 
 
-def test_a_cost_limit_is_not_kept_by_a_model_without_a_price() -> None:
+def test_a_model_without_a_price_does_not_meet_a_cost_limit() -> None:
     routing = router(VirtualTime(), candidate("p:a", max_usd=0.5), B)
     route = routing.route("orchestrator", lambda _: 100, lambda model: None if model.name == "p:a" else 0.1)
     assert asked(route) == "p:b"
@@ -263,9 +263,7 @@ def test_a_cost_limit_is_not_kept_by_a_model_without_a_price() -> None:
     ("needs", "served"),
     [((), "p:blind"), (("tools",), "p:tools"), (("vision",), "p:seeing"), (("tools", "vision"), "p:both")],
 )
-def test_what_a_role_needs_passes_over_the_models_that_cannot(
-    needs: tuple[Ability, ...], served: str
-) -> None:
+def test_models_that_lack_what_a_role_needs_are_skipped(needs: tuple[Ability, ...], served: str) -> None:
     models = (
         Able("p:blind"),
         Able("p:tools", "tools"),
@@ -280,7 +278,7 @@ def test_what_a_role_needs_passes_over_the_models_that_cannot(
     assert routing.window("orchestrator") == next(one.context for one in listed if one.name == served)
 
 
-def test_where_nobody_has_what_a_role_needs_each_one_is_named() -> None:
+def test_if_no_model_has_what_a_role_needs_each_is_named() -> None:
     needs: frozenset[Ability] = frozenset({"tools", "vision"})
     listed = [Candidate(model=Able("p:a", "tools"), needs=needs), Candidate(model=Able("p:b"), needs=needs)]
     with pytest.raises(ModelError) as caught:
@@ -288,7 +286,7 @@ def test_where_nobody_has_what_a_role_needs_each_one_is_named() -> None:
     assert "p:a reads no images; p:b calls no tools of its own and reads no images" in caught.value.message
 
 
-def test_a_model_that_turns_out_to_call_no_tools_is_left_where_the_role_needs_them() -> None:
+def test_a_model_found_to_call_no_tools_is_skipped_for_roles_that_need_them() -> None:
     found_out = Able("p:a", "tools")
     routing = router(VirtualTime(), Candidate(model=found_out, needs=frozenset({"tools"})), B)
     route = way(routing)
@@ -299,7 +297,7 @@ def test_a_model_that_turns_out_to_call_no_tools_is_left_where_the_role_needs_th
     assert [failing(free, fault("no_tools")), asked(free)] == ["p:a", "p:a"]  # now in text
 
 
-def test_a_later_call_that_finds_nobody_says_why() -> None:
+def test_a_call_without_any_model_left_says_why() -> None:
     routing = router(VirtualTime(), A)
     failing(way(routing), fault("payment"))
     with pytest.raises(ModelError) as caught:
@@ -308,7 +306,7 @@ def test_a_later_call_that_finds_nobody_says_why() -> None:
     assert "p:a is not asked for now" in caught.value.message
 
 
-def test_a_probe_given_up_lets_another_one_try() -> None:
+def test_an_abandoned_probe_allows_another_one() -> None:
     time = VirtualTime()
     routing = router(time, A)
     route = way(routing)
@@ -326,7 +324,7 @@ def test_a_probe_given_up_lets_another_one_try() -> None:
     assert asked(second) == "p:a"
 
 
-def test_why_a_call_goes_elsewhere_is_said() -> None:
+def test_the_reason_for_a_switch_of_model_is_given() -> None:
     time = VirtualTime()
     routing = router(time, candidate("p:a", context=1000), B)
     route = way(routing)
@@ -338,7 +336,7 @@ def test_why_a_call_goes_elsewhere_is_said() -> None:
     assert way(routing).why("p:b", A) == "it comes first, and answers again"
 
 
-def test_changes_are_told_once() -> None:
+def test_state_changes_are_reported_once() -> None:
     time = VirtualTime()
     routing = router(time, A)
     route = way(routing)

@@ -94,7 +94,7 @@ def test_the_reply_follows_from_the_conversation_alone(script, messages: list[Me
     assert choose(script, "orchestrator", messages).text == text  # nothing is counted between calls
 
 
-def test_past_its_end_and_for_other_roles_the_recording_says_so(script) -> None:
+def test_past_its_end_and_for_other_roles_the_recording_raises_an_error(script) -> None:
     with pytest.raises(ModelError, match="ends here") as caught:
         choose(script, "orchestrator", [TASK, TURN, RESULT, TURN])
     assert caught.value.kind == "unavailable"
@@ -102,7 +102,7 @@ def test_past_its_end_and_for_other_roles_the_recording_says_so(script) -> None:
         choose(script, "reviewer", [TASK])
 
 
-async def test_it_streams_words_and_ends_in_a_reply(script) -> None:
+async def test_the_scripted_model_streams_words_and_ends_in_a_reply(script) -> None:
     model = ScriptedModel(script)
     deltas, reply = await replies(model, ModelRequest(role="orchestrator", system="", messages=(TASK,)))
     for channel, whole in (("thinking", "Is there a tool?"), ("text", "I look first.")):
@@ -161,12 +161,12 @@ def test_a_broken_script_says_where(tmp_path: Path, change: dict[str, Any], wher
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\xff"])
-def test_a_file_that_is_no_script_says_so(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_script_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError):
         load_script(written(tmp_path, text))
 
 
-def test_a_missing_script_says_so(tmp_path: Path) -> None:
+def test_a_missing_script_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         load_script(tmp_path / "none.json")
 

@@ -27,17 +27,17 @@ BOTH: dict[str, tuple[Callable[..., object], ...]] = {
     "refusals": (conformance.test_a_refusal_is_an_error,),
     "stop reasons": (habits.test_the_reason_for_the_end_is_the_same_word_everywhere,),
     "usage with cached tokens": (conformance.test_usage_counts_the_cached_tokens_into_the_input,),
-    "context overflow": (errors.test_the_words_of_a_400_tell_what_it_is,),
+    "context overflow": (errors.test_the_words_of_a_400_decide_its_kind,),
     "empty reply": (conformance.test_an_empty_reply_is_an_error,),
     "invalid JSON in arguments": (conformance.test_arguments_that_are_no_object_become_a_problem,),
     "unicode split across chunks": (conformance.test_characters_split_between_packets_arrive_whole,),
-    "429 without Retry-After": (errors.test_without_retry_after_no_wait_is_made_up,),
+    "429 without Retry-After": (errors.test_without_retry_after_no_wait_is_invented,),
     "connection refused": (errors.test_a_refused_connection_names_the_host,),
     "reset in mid-stream": (errors.test_a_stream_that_breaks_off_is_no_reply,),
     "stall in mid-stream": (errors.test_a_stall_ends_in_a_timeout,),
     "slow first byte": (
         habits.test_a_slow_first_byte_is_waited_for,
-        habits.test_a_first_byte_that_never_comes_ends_in_a_timeout,
+        habits.test_a_missing_first_byte_ends_in_a_timeout,
     ),
     "SSE comments and keep-alives": (
         habits.test_comments_and_keep_alives_are_passed_over,
@@ -54,7 +54,7 @@ BOTH: dict[str, tuple[Callable[..., object], ...]] = {
         conformance.test_a_call_cut_before_its_arguments_is_not_a_call_without_any,
     ),
     "servers that ignore tools": (
-        habits.test_a_server_that_passes_over_the_tools_gives_a_reply_in_words,
+        habits.test_a_server_that_ignores_tools_replies_in_words,
         text_tools.test_a_server_that_ignores_tools_is_found_out,
     ),
     "servers that list no models": (
@@ -62,7 +62,7 @@ BOTH: dict[str, tuple[Callable[..., object], ...]] = {
         conformance.test_a_server_may_have_no_list_at_all,
     ),
     "nothing runs from a reply that did not end properly": (
-        errors.test_no_cut_lets_a_part_pass_for_the_whole,
+        errors.test_a_stream_cut_anywhere_never_passes_for_a_whole_reply,
         conformance.test_text_cut_at_the_token_limit_is_no_reply,
     ),
 }
@@ -70,7 +70,7 @@ BOTH: dict[str, tuple[Callable[..., object], ...]] = {
 ONE: dict[str, tuple[Callable[..., object], ...]] = {
     "ids and names repeated in every delta": (openai.test_calls_are_put_together,),
     "missing index": (openai.test_calls_are_put_together,),
-    "missing finish_reason": (openai.test_the_usage_chunk_ends_a_stream_that_names_no_reason,),
+    "missing finish_reason": (openai.test_a_usage_chunk_ends_a_stream_without_a_finish_reason,),
     "errors in mid-stream, by name": (
         openai.test_an_error_in_mid_stream_has_its_kind,
         anthropic.test_an_error_in_mid_stream_has_its_kind,
@@ -115,7 +115,7 @@ def test_a_status_is_tested_with_every_adapter(status: int) -> None:
 
 
 def test_the_waits_of_both_kinds_are_tested() -> None:
-    assert 429 in values_of(errors.test_without_retry_after_no_wait_is_made_up, "status")
+    assert 429 in values_of(errors.test_without_retry_after_no_wait_is_invented, "status")
     source = inspect.getsource(errors.test_every_status_has_its_kind)
     assert '"retry-after": "7"' in source and "retry_after) == (kind, status, 7.0)" in source
 

@@ -27,7 +27,7 @@ def heard(text: str, must_call: str = "*") -> Reply:
     return read(Reply(model="p:a", text=text), msgspec.structs.replace(REQUEST, must_call=must_call))
 
 
-async def test_what_is_asked_in_text_is_read_as_a_call(lab: Lab) -> None:
+async def test_a_call_written_as_text_is_parsed(lab: Lab) -> None:
     lab.server.plan(Fault(script=ScriptReply(text=ACT)))
     deltas, reply = await ask(TextToolsModel(lab.model, "text"))
     (call,) = reply.requests
@@ -42,7 +42,7 @@ async def test_what_is_asked_in_text_is_read_as_a_call(lab: Lab) -> None:
     assert "find_tool: Search the library." in str(sent) and "at least one action" in str(sent)
 
 
-async def test_a_server_that_refuses_tools_is_asked_in_text_from_then_on(lab: Lab) -> None:
+async def test_a_server_that_refuses_tools_gets_the_text_protocol_from_then_on(lab: Lab) -> None:
     refusal = msgspec.json.encode(lab.server.error_body(400, "this model does not support tools"))
     model = TextToolsModel(lab.model, "auto")
     lab.server.plan(Fault(status=400, body=refusal), *[Fault(script=ScriptReply(text=ACT))] * 2)
@@ -64,14 +64,14 @@ async def test_a_server_that_ignores_tools_is_found_out(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("text", [ACT, '<tool_call>{"name": "find_tool", "arguments": {}}</tool_call>'])
-async def test_calls_that_are_written_as_text_are_no_slip(lab: Lab, text: str) -> None:
+async def test_calls_written_as_text_are_not_counted_as_errors(lab: Lab, text: str) -> None:
     model = TextToolsModel(lab.model, "auto")
     lab.server.plan(Fault(script=ScriptReply(text=text)))
     with pytest.raises(ModelError, match="text protocol is used from now on"):
         await ask(model)
 
 
-async def test_a_model_that_has_to_call_one_tool_is_found_out_at_once(lab: Lab) -> None:
+async def test_a_model_that_ignores_a_required_tool_is_detected_at_once(lab: Lab) -> None:
     model = TextToolsModel(lab.model, "auto")
     lab.server.plan(Fault(script=ScriptReply(text="I would search.")))
     with pytest.raises(ModelError, match="text protocol is used from now on"):
@@ -86,7 +86,7 @@ async def test_a_model_that_once_called_a_tool_may_just_answer_later(lab: Lab) -
     assert not model.in_text
 
 
-async def test_without_tools_nothing_is_changed(lab: Lab) -> None:
+async def test_requests_without_tools_are_unchanged(lab: Lab) -> None:
     lab.server.plan(Fault(script=ScriptReply(text="plain")))
     request = msgspec.structs.replace(REQUEST, tools=(), must_call="")
     assert (await ask(TextToolsModel(lab.model, "text"), request))[1].text == "plain"
@@ -145,23 +145,23 @@ def test_thoughts_in_tags_are_no_text_and_hold_no_action() -> None:
         ('<action name="x">{"\\ud835": 1}</action>', "half a character"),
     ],
 )
-def test_what_is_malformed_is_one_call_with_a_problem(text: str, problem: str) -> None:
+def test_malformed_text_is_one_call_with_a_problem(text: str, problem: str) -> None:
     (call,) = heard(text).requests
     assert problem in call.problem and call.arguments == {}
     assert call.name in ("x", NO_ACTION)
 
 
-def test_words_alone_are_no_call_unless_one_tool_has_to_be_called() -> None:
+def test_plain_words_are_a_call_only_if_one_tool_is_required() -> None:
     assert heard("I would search.").requests == ()
     (call,) = heard("I would search.", must_call="find_tool").requests
     assert "no <action" in call.problem and call.name == NO_ACTION
 
 
-def test_where_nothing_has_to_be_called_text_is_an_answer() -> None:
+def test_text_is_an_answer_if_no_tool_is_required() -> None:
     assert heard("Just so.", must_call="").requests == ()
 
 
-def test_the_conversation_alternates_and_keeps_what_was_done() -> None:
+def test_the_conversation_alternates_roles_and_includes_earlier_calls() -> None:
     done = ToolRequest(call_id="c1", name="find_tool", arguments={"query": "a"})
     bad = ToolRequest(call_id="c2", name=NO_ACTION, arguments={}, problem="the reply has no block")
     request = msgspec.structs.replace(
@@ -183,7 +183,7 @@ def test_the_conversation_alternates_and_keeps_what_was_done() -> None:
     assert turns[3].text == "hm"
 
 
-def test_a_tool_that_must_be_called_is_the_only_one_shown() -> None:
+def test_a_required_tool_is_the_only_one_shown() -> None:
     other = msgspec.structs.replace(FIND, name="other")
     request = msgspec.structs.replace(REQUEST, tools=(FIND, other), must_call="other")
     assert "- other:" in in_text(request).system and "- find_tool:" not in in_text(request).system

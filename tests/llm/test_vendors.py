@@ -84,7 +84,7 @@ VENDORS: list[tuple[str, type[OpenAIServer]]] = [
 @pytest.mark.parametrize(
     ("provider", "kind"), VENDORS, ids=[f"{name}-{kind.__name__}" for name, kind in VENDORS]
 )
-async def test_a_whole_conversation_keeps_to_the_vendors_rules(
+async def test_a_whole_conversation_follows_the_rules_of_the_vendor(
     provider: str, kind: type[OpenAIServer]
 ) -> None:
     with kind(api_key=KEY) as server:
@@ -158,7 +158,7 @@ async def test_signatures_and_thoughts_survive_the_record() -> None:
             assert "extra_content" not in other
 
 
-async def test_what_gemini_thinks_is_in_the_bill() -> None:
+async def test_thoughts_of_gemini_are_charged() -> None:
     with GeminiServer() as server:
         server.play(TWO)
         async with opened("gemini", server) as model:
@@ -269,13 +269,13 @@ async def test_the_error_for_an_unknown_model_names_the_known_ones(lab: Lab) -> 
     assert error.kind == "not_found" and "model-a" in error.hint and "model-b" in error.hint
 
 
-async def test_geminis_list_names_models_as_they_are_asked_for() -> None:
+async def test_model_names_in_the_list_of_gemini_can_be_used_in_requests() -> None:
     with GeminiServer() as server:
         spec = ModelSpec(provider="gemini", base_url=server.base_url, api_key=KEY)
         assert await offered(spec) == ("gemini-3.5-flash",)
 
 
-def test_every_default_model_has_a_price_and_is_none_that_was_retired() -> None:
+def test_every_default_model_has_a_price_and_is_not_retired() -> None:
     some = Usage(input_tokens=1000, output_tokens=1000)
     named = [one for one in PRESETS if one.model]
     assert {"anthropic", "openai", "groq", "mistral", "deepseek", "gemini", "xai"} == {
@@ -289,7 +289,7 @@ def test_every_default_model_has_a_price_and_is_none_that_was_retired() -> None:
 @pytest.mark.parametrize(
     ("provider", "kind"), [("vllm", VllmServer), ("llama.cpp", LlamaServer), ("ollama", OllamaServer)]
 )
-async def test_a_server_of_ones_own_says_its_window(provider: str, kind: type[Any]) -> None:
+async def test_a_local_server_reports_its_window(provider: str, kind: type[Any]) -> None:
     with kind() as server:
         async with opened(provider, server) as model:
             assert await model.window() == (0 if provider == "ollama" else 8192)

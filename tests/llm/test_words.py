@@ -116,7 +116,7 @@ WORDS: list[tuple[str, int, Any, str]] = [
 
 
 @pytest.mark.parametrize(("provider", "status", "body", "kind"), WORDS, ids=[f"{w[0]}-{w[1]}-{w[3]}-{n}" for n, w in enumerate(WORDS)])  # fmt: skip
-async def test_an_error_is_known_by_its_words(
+async def test_an_error_is_classified_by_its_words(
     openai_lab: Lab, anthropic_lab: Lab, provider: str, status: int, body: Any, kind: str
 ) -> None:
     lab = anthropic_lab if provider == "anthropic" else openai_lab
@@ -128,7 +128,7 @@ async def test_an_error_is_known_by_its_words(
 
 
 @pytest.mark.parametrize("row", [w for w in WORDS if w[0] != "anthropic" and w[3] in ("context", "refused", "payment", "rate_limit")], ids=lambda w: f"{w[0]}-{w[3]}")  # fmt: skip
-async def test_the_same_words_in_the_middle_of_a_stream_mean_the_same(openai_lab: Lab, row: Any) -> None:
+async def test_the_same_words_in_mid_stream_have_the_same_meaning(openai_lab: Lab, row: Any) -> None:
     body = row[2][0] if isinstance(row[2], list) else row[2]
     if "error" not in body:
         body = {"error": body}
@@ -146,7 +146,7 @@ async def test_the_same_words_in_the_middle_of_a_stream_mean_the_same(openai_lab
         *[(w, 2048) for w in WORDS if "2048" in str(w[2])], *[(w, 4096) for w in WORDS if "only 4096" in str(w[2])],
     ]],
 )  # fmt: skip
-def test_a_window_is_read_off_the_words(text: str, window: int) -> None:
+def test_a_window_is_parsed_from_the_words(text: str, window: int) -> None:
     assert window_in(text.replace("'", '"')) == window
 
 
@@ -158,7 +158,7 @@ def test_a_window_is_read_off_the_words(text: str, window: int) -> None:
         ("Please try again later.", None), ("Retry after 7 seconds.", 7), ("try again in a while", None),
     ],
 )  # fmt: skip
-def test_a_wait_is_read_off_the_words(text: str, seconds: float | None) -> None:
+def test_a_wait_is_parsed_from_the_words(text: str, seconds: float | None) -> None:
     assert wait_in(text) == seconds
 
 
@@ -172,11 +172,11 @@ def test_a_wait_is_read_off_the_words(text: str, seconds: float | None) -> None:
         ("max_tokens must be a number", 0),
     ],
 )
-def test_the_longest_reply_is_read_off_the_words(text: str, most: int) -> None:
+def test_the_longest_reply_is_parsed_from_the_words(text: str, most: int) -> None:
     assert most_in(text) == most
 
 
-async def test_the_wait_that_gemini_asks_for_is_kept(openai_lab: Lab) -> None:
+async def test_the_wait_that_gemini_requests_is_respected(openai_lab: Lab) -> None:
     body = next(w[2] for w in WORDS if "retryDelay" in str(w[2]))
     openai_lab.server.plan(Fault(status=429, body=msgspec.json.encode(body)))
     assert (await openai_lab.fail()).retry_after == 34

@@ -106,9 +106,7 @@ def test_each_part_listens_at_one_port_of_the_address_that_was_named(cluster: Cl
 @pytest.mark.parametrize(
     "shows", ["nothing at all", "no certificate", "one that it signed", "one of another cluster"]
 )
-async def test_without_a_certificate_nobody_gets_a_word_in(
-    cluster: Cluster, tmp_path: Path, shows: str
-) -> None:
+async def test_without_a_certificate_nobody_is_answered(cluster: Cluster, tmp_path: Path, shows: str) -> None:
     founded(tmp_path / "theirs")
     if shows == "one that it signed":  # signed by itself, and not by an authority
         sign_itself(tmp_path / "theirs")
@@ -189,7 +187,7 @@ async def test_a_certificate_lets_nobody_bring_code(cluster: Cluster, tmp_path: 
     await works(cluster, tmp_path)
 
 
-async def test_a_client_can_have_nothing_run_but_batches(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_client_can_run_batches_only(cluster: Cluster, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     tries: list[Any] = [

@@ -20,7 +20,7 @@ ROWS = 10_000
 MAP = str(ROOT / "tests/support/servers/cluster_map.py")
 
 
-def test_without_its_scheduler_a_map_ends_and_says_so(tmp_path: Path) -> None:
+def test_a_map_that_loses_its_scheduler_ends_with_the_reason(tmp_path: Path) -> None:
     home, port, log = tmp_path / "home", free_port(), tmp_path / "log"
     founded(home / "cluster")
     given, out = tmp_path / "in.jsonl", tmp_path / "out"
@@ -37,7 +37,7 @@ def test_without_its_scheduler_a_map_ends_and_says_so(tmp_path: Path) -> None:
     assert not (out / MANIFEST).exists() and [*out.glob("part-*")]
 
 
-def test_kills_cost_time_and_nothing_else(tmp_path: Path) -> None:
+def test_kills_only_cost_time(tmp_path: Path) -> None:
     home, port, log = tmp_path / "home", free_port(), tmp_path / "log"
     founded(home / "cluster", tmp_path / "other")
     given, out = tmp_path / "in.jsonl", tmp_path / "out"

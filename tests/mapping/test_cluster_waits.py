@@ -14,7 +14,7 @@ from alita_tui.mapping.cluster.addresses import address
 from alita_tui.spine.errors import SandboxUnavailable
 
 
-async def test_a_batch_that_waited_for_a_busy_worker_does_not_wait_for_it_once_it_is_gone(
+async def test_a_batch_does_not_wait_for_a_worker_that_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(client, "_PATIENCE_SECONDS", 0.1)

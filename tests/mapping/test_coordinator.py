@@ -107,7 +107,7 @@ def wanted(count: int) -> dict[int, int]:
     return {n: 2 * n for n in range(1, count + 1) if n % 50 and n % 10 != 7}
 
 
-def test_every_row_has_its_result_or_its_reason(tmp_path: Path) -> None:
+def test_every_row_has_a_result_or_a_reason(tmp_path: Path) -> None:
     engine = Engine(lanes=3, meet=3)
     assert mapped(tmp_path / "out", given(1000), engine) == (880, 120)
     assert results(tmp_path / "out") == wanted(1000)
@@ -140,7 +140,7 @@ def test_after_any_kills_the_same_command_comes_to_the_same_end(tmp_path: Path, 
     assert not again.ran, "what is done is not done again"
 
 
-def test_a_row_that_takes_the_engine_along_costs_its_neighbours_nothing(tmp_path: Path) -> None:
+def test_a_row_that_crashes_the_engine_does_not_affect_its_neighbours(tmp_path: Path) -> None:
     engine = Engine(deadly=frozenset({33, 34, 401}))
     mapped(tmp_path / "out", given(500), engine)
     assert results(tmp_path / "out") == {n: x for n, x in wanted(500).items() if n not in engine.deadly}
@@ -148,7 +148,7 @@ def test_a_row_that_takes_the_engine_along_costs_its_neighbours_nothing(tmp_path
     assert {*lost} == {33, 34, 401}
 
 
-def test_at_its_end_no_lane_waits_for_a_long_batch_of_another(tmp_path: Path) -> None:
+def test_batches_shrink_at_the_end_so_that_no_lane_waits(tmp_path: Path) -> None:
     sizes: list[int] = []
 
     class Counting(Engine):
@@ -165,7 +165,7 @@ def test_at_its_end_no_lane_waits_for_a_long_batch_of_another(tmp_path: Path) ->
     )
 
 
-def test_a_part_that_is_gone_or_short_is_made_again(tmp_path: Path) -> None:
+def test_a_missing_or_short_part_is_made_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     mapped(out, given(300), Engine())
     parts = sorted(out.glob("part-*.jsonl"))
@@ -199,7 +199,7 @@ def test_a_folder_belongs_to_one_map(tmp_path: Path) -> None:
         Journal(out, HEAD)
 
 
-def test_garbage_inside_of_the_journal_costs_what_it_said(tmp_path: Path) -> None:
+def test_garbage_in_the_journal_loses_only_the_damaged_entries(tmp_path: Path) -> None:
     out = tmp_path / "out"
     mapped(out, given(400), Engine())
     lines = (out / JOURNAL).read_bytes().split(b"\n")

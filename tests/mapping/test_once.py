@@ -140,7 +140,7 @@ def test_no_kill_has_a_row_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
 
 
-def test_a_row_whose_sandbox_is_lost_has_failed_as_one_that_may_have_run(tmp_path: Path) -> None:
+def test_a_row_whose_sandbox_was_lost_fails_as_possibly_run(tmp_path: Path) -> None:
     engine, out = Engine(2), tmp_path / "out"
     engine.lost = frozenset({3, 4, 25})
     mapped(out, given(40), engine)

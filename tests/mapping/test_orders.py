@@ -56,7 +56,7 @@ GOOD = '{"tool":"d","file":"/f.jsonl","header":0,"start":0,"end":9,"sha256":"s",
         GOOD.replace('"d"', '"' + "d" * 70_000 + '"'),
     ],
 )  # fmt: skip
-def test_what_is_no_order_is_refused(text: object) -> None:
+def test_an_invalid_order_is_refused(text: object) -> None:
     assert read_order(GOOD).first == 1
     with pytest.raises((ValueError, RecursionError)):
         read_order(text)
@@ -73,7 +73,7 @@ ASKED = [Row(3, {"n": 3}), Row(5, {"n": 5}), Row(6, {"n": 6})]
         '{"outcomes":[{"row":3},{"row":5},{"row":6},{"row":7}]}', '{"outcomes":[{"row":3,"result":' + "[" * 90_000,
     ],
 )  # fmt: skip
-def test_what_is_no_answer_to_these_rows_is_refused(text: object) -> None:
+def test_an_answer_that_does_not_fit_the_rows_is_refused(text: object) -> None:
     with pytest.raises(BadAnswer):
         read_answer(text, ASKED)
 

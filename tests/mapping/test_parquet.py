@@ -227,7 +227,7 @@ def test_a_page_that_unpacks_to_gigabytes_takes_bounded_memory(tmp_path: Path) -
     assert int(megabytes) < 2_048
 
 
-def test_many_rows_take_no_more_memory_than_few_and_what_is_not_read_ends_with_its_reader(
+def test_memory_does_not_grow_with_rows_and_an_unread_parser_ends_with_its_reader(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "in.parquet"

@@ -134,21 +134,21 @@ from tests.support import goldens
         (Contains(without=("secret",)), "The Secret is", False),
     ],
 )
-def test_text(check, answer: str, solved: bool) -> None:
+def test_text_checks(check, answer: str, solved: bool) -> None:
     judged = judge_text(check, answer)
     assert judged.solved is solved
     assert bool(judged.why) is not solved, "what is wrong is told, and only that"
 
 
 @pytest.mark.slow
-async def test_an_expression_that_would_run_for_ever_is_no_pass_and_ends() -> None:
+async def test_an_endless_regular_expression_ends_and_does_not_pass() -> None:
     assert (await ask(Question(kind="regex", rule=r"\bcat\b", made="a cat sat"))).solved
     assert not (await ask(Question(kind="regex", rule=r"\bcat\b", made="concatenate"))).solved
     found = await ask(Question(kind="regex", rule=r"^(a+)+$", made="a" * 60 + "b"))
     assert not found.solved and "too much time" in found.why
 
 
-async def test_a_process_that_was_started_early_answers_one_question_and_is_ended_if_none_came() -> None:
+async def test_a_process_started_early_answers_one_question_and_ends_if_none_comes() -> None:
     early = start("regex", "schema")
     assert (await ask(Question(kind="regex", rule=r"\bcat\b", made="a cat sat"), early)).solved
     assert not early.waits, "what one answer did to it no other meets"
@@ -194,7 +194,7 @@ async def test_pictures_are_compared_by_their_pixels() -> None:
     assert not unread.solved and unread.fault, "that is the suite's fault, and no case's"
 
 
-def test_where_values_differ_is_told() -> None:
+def test_a_check_says_where_values_differ() -> None:
     assert same_value({"a": [1, "2.0"]}, {"a": [1.0, 2]}, 0) == ""
     assert same_value({"a": [1, 2.2]}, {"a": [1, 2]}, 0.1) == "/a/1: 2.2 instead of 2"
     assert same_value({"a": 1}, {"a": 1, "b": 2}, 0) == "top: b is in one of them alone"
@@ -216,13 +216,13 @@ def test_where_values_differ_is_told() -> None:
         ("1069", "01069"),
     ],
 )
-def test_what_is_called_by_a_number_is_never_nearly_right(made: object, expected: object) -> None:
+def test_identifiers_made_of_digits_are_compared_exactly(made: object, expected: object) -> None:
     """Bar codes, order numbers, times in milliseconds, postal codes that lost their zero."""
     assert same_value(made, expected, 0) and same_value(expected, made, 0)
     assert same_value(made, made, 0) == ""
 
 
-def test_where_a_table_differs_is_told_as_in_a_spreadsheet() -> None:
+def test_a_difference_in_a_table_is_named_by_its_cell() -> None:
     expected = [["town", "people"], ["Oslo", "7"], ["Bergen", "2"]]
     assert same_table([["town", "people"], ["Oslo", "7.0"], ["Bergen", "2"]], expected, 0) == ""
     assert (
@@ -425,7 +425,7 @@ def test_powers_of_units_and_typeset_fractions_are_read(answer: str, unit: str, 
         ({"question": "Which?", "answers": {"text": ["", "b"]}}, "no answer"),
     ],
 )
-def test_a_wrong_suite_says_where_and_what(tmp_path: Path, line: object, said: str) -> None:
+def test_an_error_in_a_suite_is_named_with_its_place(tmp_path: Path, line: object, said: str) -> None:
     with pytest.raises(UsageError) as raised:
         read_suite(suite(tmp_path / "s", line))
     assert said in raised.value.message and "cases.jsonl" in raised.value.message
@@ -443,7 +443,7 @@ def test_two_cases_with_one_name_and_no_suite_at_all_are_refused(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["rejected", "reuse-openai"])
-async def test_a_task_that_had_to_be_refused_is_touched_by_a_tool_that_came_or_ran(name: str) -> None:
+async def test_a_task_to_refuse_fails_if_a_tool_was_built_or_ran(name: str) -> None:
     """On recorded sessions: a build that was brought before the person and refused is what was asked for."""
 
     async def nobody(_: Rubric) -> Judged:

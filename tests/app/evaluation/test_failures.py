@@ -126,7 +126,7 @@ def _fails_at(case: Lab, kind: str, at: type) -> None:
     assert isinstance(where.event, at), "it opens at what the case waits for"
 
 
-async def test_what_was_put_right_is_not_held_against_a_task(tmp_path: Path) -> None:
+async def test_a_corrected_failure_does_not_count_against_a_task(tmp_path: Path) -> None:
     """A call that failed and then went well, a wrong form that was mended: neither explains the answer."""
     one = lab(tmp_path, NO_CALL, RUN, RUN, say("answer", text="It is 77."))
     one.sandbox.runs = [BROKEN, OFF]

@@ -133,7 +133,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppConte
 
 
 @pytest.mark.parametrize("secret", [KEY, GITHUB, base64.b64encode(KEY.encode()).decode(), KEY.encode().hex()])
-def test_a_secret_is_no_right_answer_and_stands_in_no_case(
+def test_a_secret_is_neither_an_expected_answer_nor_part_of_a_case(
     person: AppContext, tmp_path: Path, secret: str
 ) -> None:
     """A case whose answer would have to be `[redacted …]` could never be solved, so it is left out and told."""
@@ -147,7 +147,7 @@ def test_a_secret_is_no_right_answer_and_stands_in_no_case(
     assert secret not in written and KEY not in written and "Say it without [redacted" in written
 
 
-def test_the_newest_word_on_a_task_counts_and_the_same_words_about_another_file_are_another_task(
+def test_the_newest_rating_of_a_task_counts_and_another_file_makes_another_task(
     person: AppContext, tmp_path: Path
 ) -> None:
     record(person, "s1", "How many?", "It is 41.", {"rating": "up"}, files={"a.txt": b"1\n"})
@@ -186,7 +186,7 @@ WRITTEN = (
 
 
 @pytest.mark.parametrize(("before", "secret"), WRITTEN)
-def test_what_is_named_as_a_secret_is_taken_out_of_task_answer_and_file(
+def test_known_secrets_are_removed_from_task_answer_and_file(
     person: AppContext, tmp_path: Path, before: str, secret: str
 ) -> None:
     text = f"{before}{secret}{'@mail.example' if '://' in before else ''}"
@@ -210,7 +210,7 @@ def test_what_is_named_as_a_secret_is_taken_out_of_task_answer_and_file(
         "key=value", "token: 17", "api_key = os.environ['API_KEY']", "passwords: 12 of 15", "password is required",
     ],
 )  # fmt: skip
-def test_what_only_speaks_of_secrets_stays(person: AppContext, tmp_path: Path, text: str) -> None:
+def test_text_that_only_mentions_secrets_stays(person: AppContext, tmp_path: Path, text: str) -> None:
     record(person, "s1", f"Explain: {text}", "It is 42.", {"rating": "up"})
     _, (case,) = gathered(person, tmp_path / "mine")
     assert case["task"] == f"Explain: {text}"

@@ -108,7 +108,7 @@ def test_an_option_out_of_its_range_is_refused(tmp_path: Path, words: tuple[str,
     assert "No run yet" in alita(tmp_path / "home", "list").stdout
 
 
-def test_an_infinite_budget_does_not_lose_the_run_that_it_was_given_to(
+def test_an_infinite_budget_is_refused_and_the_run_can_still_be_resumed(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
     home, folder = tmp_path / "home", sums(tmp_path / "s", 2)
@@ -121,7 +121,7 @@ def test_an_infinite_budget_does_not_lose_the_run_that_it_was_given_to(
     assert alita(home, "run", "--resume", "last", "--budget-usd", "1").returncode == 0
 
 
-def test_hostile_text_in_a_suite_is_kept_and_never_reaches_the_terminal(
+def test_hostile_text_in_a_suite_is_stored_and_never_reaches_the_terminal(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
     """A byte order mark is no part of the first case; control characters are data, and are shown as text at most."""
@@ -183,7 +183,7 @@ def test_a_checker_without_an_end_costs_its_own_case_alone(
     assert ".." not in alita(home, "show").stdout.replace("...", ""), "no sentence has two full stops"
 
 
-def test_a_share_that_nothing_was_run_for_is_not_reached(tmp_path: Path, server: OpenAIServer) -> None:
+def test_a_share_that_no_case_ran_for_counts_as_missed(tmp_path: Path, server: OpenAIServer) -> None:
     """Where the budget ends before the first case, CI must not take `--fail-under` for met."""
     home = tmp_path / "home"
     settle(home, server)

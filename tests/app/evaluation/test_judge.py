@@ -101,7 +101,7 @@ def test_no_answer_decides_the_verdict_of_a_judge_that_quotes_it(home: AppContex
         judged(home, Quoting(after=""), answer)
 
 
-def test_verdicts_that_differ_are_none(home: AppContext) -> None:
+def test_differing_verdicts_of_a_judge_count_as_none(home: AppContext) -> None:
     class Both:
         async def ask(self, request: ModelRequest) -> Reply:
             calls = [{"meets": True, "why": "yes"}, {"meets": False, "why": "no"}]
@@ -114,7 +114,7 @@ def test_verdicts_that_differ_are_none(home: AppContext) -> None:
         judged(home, Both(), "x")
 
 
-def test_a_long_answer_is_said_to_go_on(home: AppContext) -> None:
+def test_a_shortened_answer_is_marked_as_such(home: AppContext) -> None:
     asker = Quoting()
     judged(home, asker, "word " * 4001)
     assert asker.shown.endswith("The answer goes on for 5 characters that you are not shown.")
@@ -124,7 +124,7 @@ def read_rubrics(folder: Path) -> tuple[Suite, Rubric]:
     return read_suite(rubric_suite(folder, {"id": "a", "task": "be polite"})), RUBRIC
 
 
-def test_money_that_does_not_do_says_nothing_of_the_judge(home: AppContext, tmp_path: Path) -> None:
+def test_running_out_of_money_does_not_count_against_the_judge(home: AppContext, tmp_path: Path) -> None:
     class Poor:
         asked = 0
 
@@ -140,7 +140,7 @@ def test_money_that_does_not_do_says_nothing_of_the_judge(home: AppContext, tmp_
     assert agreements(tmp_path) == (), "a measure that was cut off is none"
 
 
-def test_a_full_disk_says_nothing_of_the_case_that_is_judged(home: AppContext, tmp_path: Path) -> None:
+def test_a_full_disk_does_not_count_against_the_judged_case(home: AppContext, tmp_path: Path) -> None:
     """How far the judge agrees could not be written down: an error of the disk, for which a run stops."""
     read, check = read_rubrics(tmp_path / "s")
     home.paths.data.mkdir(parents=True, exist_ok=True)
@@ -152,9 +152,7 @@ def test_a_full_disk_says_nothing_of_the_case_that_is_judged(home: AppContext, t
     assert isinstance(told.value.__cause__, OSError)
 
 
-def test_the_verdict_of_another_model_than_the_one_that_was_measured_is_none(
-    home: AppContext, tmp_path: Path
-) -> None:
+def test_a_verdict_of_a_model_that_was_not_measured_does_not_count(home: AppContext, tmp_path: Path) -> None:
     class Changing:
         asked = 0
 

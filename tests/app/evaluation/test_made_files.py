@@ -59,7 +59,7 @@ def case(tmp_path: Path) -> Iterator[Case]:
     made.app.close()
 
 
-async def test_a_table_is_its_cells_and_not_its_bytes(case: Case) -> None:
+async def test_tables_are_compared_by_cells_and_not_by_bytes(case: Case) -> None:
     case.expect("totals.csv", b"region,turnover\nNorth,10.50\nSouth,7\n")
     assert (await case.judged("totals.csv")).why == "a .csv file was not made; there is none"
     case.make("given.csv", b"region,turnover\nNorth,10.50\nSouth,7\n", origin="person")
@@ -83,7 +83,7 @@ async def test_a_table_is_its_cells_and_not_its_bytes(case: Case) -> None:
     assert (await case.judged("totals.csv")).why.startswith("it is no CSV")
 
 
-async def test_the_newest_file_counts_also_where_its_name_is_an_old_one(case: Case) -> None:
+async def test_the_newest_file_counts_even_if_its_name_was_used_before(case: Case) -> None:
     case.expect("right.json", b'{"n": [1, 2]}')
     for name, data in (("a.json", b"{}"), ("b.json", b"{}"), ("a.json", b'{"n": [1, 2.0]}')):
         case.make(name, data)
@@ -103,7 +103,7 @@ def picture(colour: tuple[int, int, int], kind: str = "PNG") -> bytes:
     return body.getvalue()
 
 
-async def test_a_picture_is_its_pixels_whatever_its_ending(case: Case) -> None:
+async def test_pictures_are_compared_by_pixels_whatever_their_extension(case: Case) -> None:
     case.expect("chart.jpeg", picture((10, 20, 30), "JPEG"))
     case.make("chart.jpeg", picture((11, 20, 30), "JPEG"))
     assert (await case.judged("chart.jpeg", tolerance=2)).solved
@@ -117,7 +117,7 @@ async def test_a_picture_is_its_pixels_whatever_its_ending(case: Case) -> None:
         assert (await case.judged(f"x.{ending}")).solved, ending
 
 
-async def test_a_suite_whose_own_file_is_broken_is_told_so_and_no_case_is_blamed(case: Case) -> None:
+async def test_a_broken_file_of_a_suite_is_reported_and_fails_no_case(case: Case) -> None:
     for name, data in (("a.json", b"{"), ("a.csv", b"\xff"), ("a.png", b"none")):
         case.expect(name, data)
         case.make(name, b'{"a": 1}')
@@ -125,7 +125,7 @@ async def test_a_suite_whose_own_file_is_broken_is_told_so_and_no_case_is_blamed
             await case.judged(name)
 
 
-async def test_other_files_are_their_bytes(case: Case) -> None:
+async def test_other_files_are_compared_by_bytes(case: Case) -> None:
     case.expect("a.bin", b"\x00\x01")
     case.make("a.bin", b"\x00\x01")
     assert (await case.judged("a.bin")).solved

@@ -69,7 +69,7 @@ def sums(folder: Path, count: int, wrong: int = 0) -> Path:
     return suite(folder, *lines)
 
 
-def test_a_run_its_figures_and_the_place_where_it_went_wrong(tmp_path: Path, server: OpenAIServer) -> None:
+def test_a_run_shows_its_figures_and_where_it_went_wrong(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)
     ran = alita(
@@ -104,7 +104,7 @@ def test_a_run_its_figures_and_the_place_where_it_went_wrong(tmp_path: Path, ser
 
 
 @pytest.mark.walk
-def test_a_run_is_gone_on_with_after_a_kill_and_nothing_is_done_or_paid_twice(
+def test_a_killed_run_continues_and_nothing_is_done_or_paid_twice(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
     """The oracle is the wire: what the server was asked, what it answered, and what it charges for that."""
@@ -156,7 +156,7 @@ def test_a_run_is_gone_on_with_after_a_kill_and_nothing_is_done_or_paid_twice(
 
 
 @pytest.mark.walk
-def test_ctrl_c_stops_a_run_says_how_it_goes_on_and_it_does(tmp_path: Path, server: OpenAIServer) -> None:
+def test_ctrl_c_stops_a_run_that_can_be_continued_as_it_says(tmp_path: Path, server: OpenAIServer) -> None:
     home, cases, jobs, answered = tmp_path / "home", 8, 2, 6
     settle(home, server)
     server.plan(*[Fault()] * answered, *[Fault(then="stall")] * jobs)
@@ -222,9 +222,7 @@ def test_the_budget_of_a_run_is_never_broken(tmp_path: Path, server: OpenAIServe
     ), "and with more it goes on"
 
 
-def test_what_was_paid_for_a_case_that_the_budget_cut_off_is_told(
-    tmp_path: Path, server: OpenAIServer
-) -> None:
+def test_the_cost_of_a_case_cut_off_by_the_budget_is_reported(tmp_path: Path, server: OpenAIServer) -> None:
     home = tmp_path / "home"
     settle(home, server)
     with (home / "config.toml").open("a") as settings:
@@ -249,7 +247,7 @@ def _shown_lines(home: Path) -> tuple[Any, ...]:
         app.close()
 
 
-def test_what_was_paid_is_read_again_only_where_a_session_changed(
+def test_costs_are_read_again_only_for_sessions_that_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list of runs opens no session twice, however long it is; one that changed, or whose case ended, counts anew."""
@@ -289,7 +287,7 @@ def test_what_was_paid_is_read_again_only_where_a_session_changed(
     assert costs.unfinished_usd(tmp_path, setup) < paid[1], "what has ended is in its result"
 
 
-def test_cases_are_paid_from_the_persons_day(tmp_path: Path, server: OpenAIServer) -> None:
+def test_cases_count_towards_the_daily_budget(tmp_path: Path, server: OpenAIServer) -> None:
     """Each case has a home of its own; what it spends is the person's, and so is the cap of a day."""
     home = tmp_path / "home"
     settle(home, server)
@@ -550,7 +548,7 @@ def test_approval_by_a_policy_needs_a_policy(tmp_path: Path, server: OpenAIServe
     ("without", "recalls", "learns"),
     [((), True, True), (("--without", "memory"), False, True), (("--without", "learning"), False, False)],
 )
-def test_the_cases_of_a_stream_share_a_home_and_what_is_left_out_is_not_there(
+def test_the_cases_of_a_stream_share_a_home_without_the_left_out_tools(
     tmp_path: Path, server: OpenAIServer, without: tuple[str, ...], recalls: bool, learns: bool
 ) -> None:
     from alita_tui import events as e

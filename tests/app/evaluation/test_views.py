@@ -41,7 +41,7 @@ def result(number: int, *, solved: bool = True) -> CaseResult:
     )  # fmt: skip
 
 
-def test_how_a_run_stands_is_what_is_on_disk_and_who_holds_it(tmp_path: Path) -> None:
+def test_the_state_of_a_run_follows_from_its_files_and_its_lock(tmp_path: Path) -> None:
     app = AppContext.open(tmp_path / "home")
     folder = sums(tmp_path / "s", 3)
     run = begun(app, folder, result(0), result(1, solved=False))
@@ -80,7 +80,7 @@ def test_how_a_run_stands_is_what_is_on_disk_and_who_holds_it(tmp_path: Path) ->
     app.close()
 
 
-def test_asking_whether_a_run_goes_on_never_keeps_it_from_beginning(
+def test_asking_whether_a_run_is_active_never_keeps_it_from_starting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = AppContext.open(tmp_path / "home")

@@ -47,7 +47,7 @@ def test_plain_tinydb_reads_every_golden_session(name: str) -> None:
         assert sum(len(db.table(table)) for table in db.tables()) >= len(golden(name))
 
 
-def test_what_the_memory_did_is_recorded() -> None:
+def test_actions_of_the_memory_are_recorded() -> None:
     envelopes = golden("golden-memory")
     recalled = of(e.MemoryRecalled, envelopes)
     recipes = {one.item_id for event in recalled for one in event.items if one.memory == "procedural"}
@@ -77,7 +77,7 @@ def test_a_recording_without_its_approval_is_broken(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if of(e.ToolRegistered, golden(name))])
-def test_what_was_shown_is_what_ran(name: str) -> None:
+def test_the_shown_bytes_are_the_bytes_that_ran(name: str) -> None:
     envelopes = golden(name)
     drafts = {one.draft.digest: one.draft for one in of(e.BuildDrafted, envelopes)}
     tested = {one.build_id: one.digest for one in of(e.BuildTested, envelopes)}

@@ -45,7 +45,7 @@ def test_the_wheel_contains_its_data_files(wheel: Path) -> None:
     assert not [name for name in names if name.startswith("tests/")]
 
 
-def test_installed_it_finds_its_own_themes_and_recordings(wheel: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_finds_its_themes_and_recordings(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

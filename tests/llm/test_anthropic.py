@@ -69,7 +69,7 @@ async def test_usage_is_a_running_total_over_the_events(anthropic_lab: Lab) -> N
     )
 
 
-async def test_without_usage_the_counts_are_marked_as_estimates(anthropic_lab: Lab) -> None:
+async def test_without_usage_the_counts_are_marked_as_estimated(anthropic_lab: Lab) -> None:
     none = {"input_tokens": 0, "output_tokens": 0}
     anthropic_lab.server.plan(Fault(events=(start(none), *TEXT, *end("end_turn", 0))))
     _, reply = await anthropic_lab.ask()
@@ -123,7 +123,7 @@ async def test_unknown_events_blocks_and_deltas_are_passed_over(anthropic_lab: L
         ("future_error", "server"),
     ],
 )
-async def test_an_error_in_mid_stream_has_its_kind(anthropic_lab: Lab, name: str, kind: str) -> None:
+async def test_an_error_in_mid_stream_is_classified(anthropic_lab: Lab, name: str, kind: str) -> None:
     failure = event("error", error={"type": name, "message": "Some words"})
     anthropic_lab.server.plan(Fault(events=(start(), TEXT[0], TEXT[1], failure)))
     error = await anthropic_lab.fail()

@@ -142,7 +142,7 @@ async def test_a_call_without_a_name_is_left_for_the_loop_to_refuse(openai_lab: 
     assert [(call.name, call.call_id) for call in reply.requests] == [("", "c1")]
 
 
-async def test_without_usage_the_counts_are_marked_as_estimates(openai_lab: Lab) -> None:
+async def test_without_usage_the_counts_are_marked_as_estimated(openai_lab: Lab) -> None:
     reply = await streamed(openai_lab, chunk({"content": "four letters here"}), chunk({}, "stop"), DONE)
     assert not reply.usage.reported
     assert reply.usage.input_tokens > 0
@@ -218,7 +218,7 @@ async def test_a_refusal_in_words_is_an_error_with_these_words(openai_lab: Lab) 
         ("plain words", "server"),
     ],
 )
-async def test_an_error_in_mid_stream_has_its_kind(openai_lab: Lab, inner: object, kind: str) -> None:
+async def test_an_error_in_mid_stream_is_classified(openai_lab: Lab, inner: object, kind: str) -> None:
     openai_lab.server.plan(Fault(events=(chunk({"content": "Half a"}), data({"error": inner}), DONE)))
     assert (await openai_lab.fail()).kind == kind
 

@@ -72,8 +72,8 @@ ONE: dict[str, tuple[Callable[..., object], ...]] = {
     "missing index": (openai.test_calls_are_put_together,),
     "missing finish_reason": (openai.test_a_usage_chunk_ends_a_stream_without_a_finish_reason,),
     "errors in mid-stream, by name": (
-        openai.test_an_error_in_mid_stream_has_its_kind,
-        anthropic.test_an_error_in_mid_stream_has_its_kind,
+        openai.test_an_error_in_mid_stream_is_classified,
+        anthropic.test_an_error_in_mid_stream_is_classified,
     ),
 }
 """Item → tests of the protocol that it belongs to."""

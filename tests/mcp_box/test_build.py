@@ -66,7 +66,9 @@ def decide(home: Path, *words: str) -> None:
 
 @pytest.mark.podman
 @pytest.mark.slow
-async def test_a_client_asks_the_person_approves_the_client_uses_it(shell: Any, keep: Any) -> None:
+async def test_a_build_that_a_client_requests_is_used_once_a_person_approves_it(
+    shell: Any, keep: Any
+) -> None:
     home: Path = shell.home
     lab.furnished(home, lab.ADD, settings="")
     heard: list[str] = []
@@ -133,7 +135,7 @@ async def test_a_client_asks_the_person_approves_the_client_uses_it(shell: Any, 
     keep(home, "golden-asked")
 
 
-def test_a_record_tells_how_far_a_build_is() -> None:
+def test_a_build_status_follows_the_record() -> None:
     asked = RequestedBuild(
         session_id="s", name="validate_email_addresses", client="x", at="2026-11-22T10:00:00+00:00"
     )
@@ -163,7 +165,7 @@ def test_a_record_tells_how_far_a_build_is() -> None:
         ({"name": "fine", "need": "x", "hosts": "a"}, "input schema"),
     ],
 )
-async def test_what_is_no_request_for_a_tool_builds_nothing(
+async def test_an_invalid_request_for_a_tool_builds_nothing(
     tmp_path: Path, wrong: dict[str, Any], said: str
 ) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD, settings='[model]\nprovider = "ollama"\nname = "m"\n')
@@ -177,7 +179,7 @@ async def test_what_is_no_request_for_a_tool_builds_nothing(
     assert not lab.sessions(home)
 
 
-async def test_a_day_has_a_cap_and_none_is_offered_without_a_model(tmp_path: Path) -> None:
+async def test_builds_have_a_daily_cap_and_are_not_offered_without_a_model(tmp_path: Path) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD, settings="")
     assert not Serving(AppContext.open(home)).builds
     (home / "config.toml").write_text('[model]\nprovider = "ollama"\nname = "m"\n[mcp]\nbuilds_per_day = 1\n')
@@ -192,9 +194,7 @@ async def test_a_day_has_a_cap_and_none_is_offered_without_a_model(tmp_path: Pat
     app.close()
 
 
-async def test_a_build_that_was_cut_off_is_gone_on_with_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_interrupted_build_is_resumed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD, settings='[model]\nprovider = "ollama"\nname = "m"\n')
     app = AppContext.open(home)
     session_id = "20261120-093000-aaaa"
@@ -233,7 +233,7 @@ async def test_a_build_that_was_cut_off_is_gone_on_with_once(
 
 @pytest.mark.podman
 @pytest.mark.walk
-def test_a_server_of_ones_own_has_its_missing_tool_built_first(shell: Any, tmp_path: Path) -> None:
+def test_an_exported_server_has_its_missing_tool_built_first(shell: Any, tmp_path: Path) -> None:
     home: Path = shell.home
     lab.furnished(home, lab.ADD, settings="")
     words = [
@@ -272,7 +272,7 @@ def test_a_server_of_ones_own_has_its_missing_tool_built_first(shell: Any, tmp_p
     assert code == 0 and (tmp_path / "words" / "pyproject.toml").exists(), said
 
 
-def test_without_a_model_what_is_missing_is_said_and_nothing_is_made(tmp_path: Path) -> None:
+def test_without_a_model_the_missing_tools_are_named_and_nothing_is_exported(tmp_path: Path) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD)
     words = ["--home", str(home), "mcp", "new", "words", "--tool", "last_word", "--to", str(tmp_path)]
     done = subprocess.run(

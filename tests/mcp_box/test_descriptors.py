@@ -41,13 +41,15 @@ def record(draft: ToolDraft) -> ToolRecord:
         (Capabilities(tools=(f"{PIN} may workspace:write",)), False, False),
     ],
 )
-def test_hints_follow_from_all_that_a_run_may_do(granted: Capabilities, reads: bool, outside: bool) -> None:
+def test_hints_follow_from_everything_that_a_run_may_do(
+    granted: Capabilities, reads: bool, outside: bool
+) -> None:
     found = hints(granted)
     assert (found["readOnlyHint"], found["openWorldHint"]) == (reads, outside)
     assert found.get("destructiveHint", False) is not reads and found["idempotentHint"] is reads
 
 
-def test_nothing_good_is_claimed_of_another_servers_tool() -> None:
+def test_no_hints_are_claimed_for_tools_of_other_servers() -> None:
     far = ServerSpec(name="far", place="url", url="https://far.example/mcp")
     tool = {"name": "add", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
     (draft,) = listing(far, {}, [tool]).drafts
@@ -57,7 +59,7 @@ def test_nothing_good_is_claimed_of_another_servers_tool() -> None:
     }  # fmt: skip
 
 
-def test_every_descriptor_is_one_of_the_protocol_in_each_era() -> None:
+def test_every_descriptor_is_valid_in_both_protocols() -> None:
     tools = [*own_tools(searches=True, builds=True), *(described(record(one)) for one in lab.ALL)]
     for version in ("2025-06-18", "2025-11-25", "2026-07-28"):
         said: dict[str, Any] = {"tools": tools, "ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -66,7 +68,7 @@ def test_every_descriptor_is_one_of_the_protocol_in_each_era() -> None:
         assert all(one["inputSchema"]["type"] == "object" for one in found["tools"])
 
 
-def test_a_result_that_is_no_object_is_held_by_one() -> None:
+def test_a_result_that_is_no_object_is_wrapped_in_one() -> None:
     words = record(lab.WORDS)
     assert described(words)["outputSchema"]["properties"]["result"] == lab.WORDS.output_schema
     assert structured(words, ["a"]) == {"result": ["a"]}
@@ -74,7 +76,7 @@ def test_a_result_that_is_no_object_is_held_by_one() -> None:
     assert structured(record(lab.BOOM), "no schema") is None
 
 
-def test_a_file_is_asked_for_as_a_client_can_give_it_and_hidden_characters_are_seen() -> None:
+def test_a_file_parameter_is_a_uri_for_clients_and_hidden_characters_are_visible() -> None:
     found = described(record(lab.FIRST_LINE))["inputSchema"]["properties"]["table"]
     assert found["format"] == "uri" and found["description"].startswith("The table. A file: its content")
     sly = lab.tool(
@@ -97,5 +99,5 @@ def test_no_address_but_a_digest_names_a_file(uri: str) -> None:
     assert digest_in(uri) is None
 
 
-def test_the_name_in_an_address_says_nothing() -> None:
+def test_the_name_in_an_address_is_ignored() -> None:
     assert digest_in(f"alita://artefact/{DIGEST}") == digest_in(f"alita://artefact/{DIGEST}/../x") == DIGEST

@@ -72,7 +72,7 @@ def alone() -> dict[str, str]:
 
 @pytest.mark.walk
 @pytest.mark.slow
-def test_a_server_runs_by_uvx_and_passes_its_own_tests_without_alita(tmp_path: Path) -> None:
+def test_an_exported_server_runs_with_uvx_and_passes_its_tests_without_alita(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "one")
     register(shell, WORDS)
     split = msgspec.structs.replace(
@@ -134,7 +134,7 @@ export async function run(input) {
 
 @pytest.mark.walk
 @pytest.mark.slow
-def test_tools_in_other_languages_run_where_there_is_no_alita(tmp_path: Path) -> None:
+def test_tools_in_other_languages_run_without_alita(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "one")
     for name, (draft, package, version) in IN_OTHER_LANGUAGES.items():
         named = msgspec.structs.replace(
@@ -168,7 +168,7 @@ def test_tools_in_other_languages_run_where_there_is_no_alita(tmp_path: Path) ->
 
 @pytest.mark.walk
 @pytest.mark.slow
-def test_a_wheel_is_built_of_the_same(tmp_path: Path) -> None:
+def test_a_wheel_is_built_from_an_exported_server(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "one")
     register(shell, WORDS)
     done = export(shell, "count_words", "--as", "wheel", "--to", str(tmp_path / "out"))
@@ -177,7 +177,7 @@ def test_a_wheel_is_built_of_the_same(tmp_path: Path) -> None:
     assert wheel.name == "count_words_mcp-1.1.0-py3-none-any.whl"
 
 
-def test_what_was_granted_and_limited_is_said_where_it_is_run() -> None:
+def test_an_exported_server_states_its_grants_and_limits() -> None:
     lock = Lock(packages=(LockedPackage(name="idna", version="3.11"),))
     wants = Capabilities(network=("api.example.org:443",), secrets=("STOCK_TOKEN@api.example.org:443",))
     asking = tool(lock=lock, wants=wants, tests="import hosts\n")
@@ -195,7 +195,7 @@ def test_what_was_granted_and_limited_is_said_where_it_is_run() -> None:
     assert streams.DIGEST.encode() in files["README.md"]
 
 
-def test_two_tools_that_want_other_versions_are_two_servers() -> None:
+def test_tools_with_conflicting_pins_cannot_share_a_server() -> None:
     one, other = (
         Lock(packages=(LockedPackage(name="idna", version=version),)) for version in ("3.10", "3.11")
     )
@@ -207,7 +207,7 @@ def test_two_tools_that_want_other_versions_are_two_servers() -> None:
             server_name(bad)
 
 
-def test_the_wizard_asks_nobody_who_is_not_there_and_names_what_is_missing(tmp_path: Path) -> None:
+def test_the_wizard_names_missing_options_instead_of_asking_without_a_terminal(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "one")
     for words, why in (
         ((), "What is the server called"),
@@ -225,7 +225,7 @@ def test_the_wizard_asks_nobody_who_is_not_there_and_names_what_is_missing(tmp_p
 @pytest.mark.walk
 @pytest.mark.pty
 @pytest.mark.slow
-def test_the_wizard_asks_for_what_was_not_said(tmp_path: Path) -> None:
+def test_the_wizard_asks_for_missing_options(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "one")
     register(shell, WORDS)
     shell.app.close()

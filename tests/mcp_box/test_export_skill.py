@@ -85,9 +85,7 @@ def outside(script: Path, arguments: Any) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_skill_is_valid_says_when_to_use_it_and_its_script_runs_without_alita(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_an_exported_skill_is_valid_and_its_script_runs_without_alita(shell: Shell, tmp_path: Path) -> None:
     register(shell, WORDS)
     met = RunOutcome(
         run="s1/e9", at="2026-11-20T10:00:00Z", grade="accepted", asked="how often is each: word said"
@@ -115,7 +113,7 @@ def test_a_skill_is_valid_says_when_to_use_it_and_its_script_runs_without_alita(
     assert read_from(folder).scripts == ("scripts/count_words.py",)
 
 
-def test_the_packages_that_it_was_approved_with_go_along(shell: Shell, tmp_path: Path) -> None:
+def test_an_exported_skill_pins_the_approved_packages(shell: Shell, tmp_path: Path) -> None:
     assert export(shell, TOOL, "--as", "skill", "--to", str(tmp_path)).exit_code == 0
     folder = tmp_path / TOOL.replace("_", "-")
     assert validate(folder) == []
@@ -159,7 +157,7 @@ def test_words_of_a_tool_cannot_end_the_frontmatter(shell: Shell, tmp_path: Path
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("form", ["skill", "script"])
-def test_what_only_alita_can_run_or_holds_a_secret_is_not_handed_over(
+def test_a_tool_that_needs_alita_or_holds_a_secret_is_not_exported(
     shell: Shell, tmp_path: Path, fields: dict[str, Any], why: str, form: str
 ) -> None:
     register(shell, msgspec.structs.replace(WORDS, **fields))
@@ -188,7 +186,9 @@ def test_a_recipe_becomes_a_skill_whose_steps_are_its_tools(shell: Shell, tmp_pa
     assert outside(folder / "scripts" / "count_words.py", {"text": "x"}) == {"words": {"x": 1}}
 
 
-def test_a_script_has_the_approved_bytes_and_an_unknown_tool_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_an_exported_script_has_the_approved_bytes_and_an_unknown_tool_is_refused(
+    shell: Shell, tmp_path: Path
+) -> None:
     register(shell, WORDS)
     assert export(shell, "count_words", "--as", "script", "--to", str(tmp_path / "s")).exit_code == 0
     assert (tmp_path / "s" / "count_words.py").read_text() == WORDS.code
@@ -196,7 +196,7 @@ def test_a_script_has_the_approved_bytes_and_an_unknown_tool_is_refused(shell: S
     assert isinstance(export(shell, "count_words").exception, UsageError), "a pack needs a file"
 
 
-def test_what_was_exported_comes_back_as_the_very_draft(shell: Shell, tmp_path: Path) -> None:
+def test_an_exported_script_comes_back_as_the_same_draft(shell: Shell, tmp_path: Path) -> None:
     register(shell, WORDS)
     export(shell, "count_words", "--as", "skill", "--to", str(tmp_path / "out"))
     two = AppContext.open(tmp_path / "two")

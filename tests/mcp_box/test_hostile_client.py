@@ -32,7 +32,7 @@ def wire(home: Path) -> Iterator[Wire]:
     assert one.code == 0 and "Traceback" not in one.said, one.said
 
 
-def test_odd_lines_are_answered_or_passed_over(wire: Wire) -> None:
+def test_odd_lines_are_answered_or_ignored(wire: Wire) -> None:
     random = Random(20261122)
     lines = [*ODD, *(mutated(random.choice(ODD), random) for _ in range(150))]
     for line in lines:
@@ -47,9 +47,7 @@ def test_odd_lines_are_answered_or_passed_over(wire: Wire) -> None:
     "arguments",
     [b'{"a":"\\ud800","b":1}', b'{"a":' * 150 + b"1" + b"}" * 150, b'{"a":' * 900 + b"1" + b"}" * 900],
 )
-def test_a_request_that_is_json_gets_an_answer_even_if_it_cannot_be_read(
-    wire: Wire, arguments: bytes
-) -> None:
+def test_an_invalid_request_gets_an_answer_if_it_is_json(wire: Wire, arguments: bytes) -> None:
     params = b'{"name":"add_numbers","arguments":' + arguments + b"}"
     wire.raw(b'{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":' + params + b"}\n")
     assert "cannot be read" in wire.answer("mine", 30)["error"]["message"]
@@ -70,7 +68,7 @@ def test_a_line_of_100_mb_fills_nothing(wire: Wire) -> None:
     assert wire.peak_mb - before < 60
 
 
-def test_a_flood_is_answered_and_ids_that_repeat_are_no_trouble(wire: Wire) -> None:
+def test_a_flood_is_answered_even_with_repeated_ids(wire: Wire) -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}\n'
     wire.raw(note * 5_000)
     for number in range(300):
@@ -83,7 +81,7 @@ def test_a_flood_is_answered_and_ids_that_repeat_are_no_trouble(wire: Wire) -> N
     assert wire.peak_mb < 400
 
 
-async def test_names_without_end_open_few_sessions_and_few_calls_wait(
+async def test_endless_client_names_open_few_sessions_and_queue_few_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def stay_cold(_: ClientSession) -> None:
@@ -105,7 +103,7 @@ async def test_names_without_end_open_few_sessions_and_few_calls_wait(
     assert len(lab.sessions(home)) == 9, "eight of their own and one for all others"
 
 
-def test_lines_are_cut_out_of_pieces(tmp_path: Path) -> None:
+def test_lines_are_assembled_from_pieces(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     long = b"y" * 70_000
     path.write_bytes(b"one\n\n" + long + b"\n" + b"z" * 100_001 + b"\nlast\n" + b"w" * 100_000 + b"\nhalf")
@@ -116,7 +114,7 @@ def test_lines_are_cut_out_of_pieces(tmp_path: Path) -> None:
     )
 
 
-async def test_a_client_that_does_not_read_holds_up_nobody_and_gets_every_answer_whole() -> None:
+async def test_a_slow_client_delays_nobody_and_gets_every_answer_whole() -> None:
     reads, writes = os.pipe()
     wire = PromptLines(writes)
     texts = [f"{number} {'x' * size}\n" for number, size in enumerate([10, 4000, 70_000, 300_000, 5, 4095])]
@@ -153,11 +151,11 @@ async def test_a_client_that_does_not_read_holds_up_nobody_and_gets_every_answer
         ("data:text/plain;charset=utf-8;base64,", b"", "file"),
     ],
 )
-def test_a_data_uri_is_read(uri: str, data: bytes, name: str) -> None:
+def test_a_data_uri_is_decoded(uri: str, data: bytes, name: str) -> None:
     assert decoded(uri) == (data, name)
 
 
 @pytest.mark.parametrize("uri", ["data:", "data:text/plain", "data:;base64,a", "data:;base64,Ä", "data:;base64,!!!!"])  # fmt: skip
-def test_what_is_no_data_uri_is_refused(uri: str) -> None:
+def test_an_invalid_data_uri_is_refused(uri: str) -> None:
     with pytest.raises(UsageError):
         decoded(uri)

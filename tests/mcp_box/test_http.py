@@ -58,7 +58,7 @@ async def test_clients_of_two_processes_and_a_console_share_a_home(tmp_path: Pat
     app.close()
 
 
-async def test_nobody_is_let_in_without_the_token(tmp_path: Path) -> None:
+async def test_every_request_without_the_token_is_refused(tmp_path: Path) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD)
     async with lab.http_server(home) as url, httpx.AsyncClient() as web:
         kept = home / "mcp.token"
@@ -107,7 +107,7 @@ def refused(home: Path, *words: str) -> str:
     return str(done.exception)
 
 
-def test_what_cannot_be_served_says_so(tmp_path: Path) -> None:
+def test_an_address_that_cannot_be_served_is_reported(tmp_path: Path) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD)
     assert "without a token" in refused(home, "--http", "0.0.0.0:0", "--no-token")
     assert "without a token" in refused(home, "--http", "[::]:0", "--no-token")
@@ -125,7 +125,7 @@ def test_what_cannot_be_served_says_so(tmp_path: Path) -> None:
     assert "cannot be read" in refused(home, "--http", "127.0.0.1:0")
 
 
-async def test_silent_connections_shut_nobody_out(tmp_path: Path) -> None:
+async def test_silent_connections_do_not_block_others(tmp_path: Path) -> None:
     """Any account of this machine can connect; without a request it is cut off before it takes the room of others."""
     home = lab.furnished(tmp_path / "home", lab.ADD)
     async with lab.http_server(home) as url:
@@ -140,7 +140,7 @@ async def test_silent_connections_shut_nobody_out(tmp_path: Path) -> None:
             assert (await one.list_tools()).tools
 
 
-def test_a_name_of_ones_own_is_let_in_behind_tls() -> None:
+def test_a_configured_host_name_is_accepted_behind_tls() -> None:
     tools = ToolServer(cast(Any, None), "1", listed=30)
     app = application(tools, "", "0.0.0.0", 8765, ("alita.example.org",))
     with TestClient(app) as web:

@@ -80,7 +80,7 @@ def test_a_client_gets_one_entry_and_keeps_everything_else(
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 @pytest.mark.parametrize("last", ["closed", "open"])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_every_line_of_a_file_stays_with_its_line_end(client: ClientName, last: str, ends: str) -> None:
+def test_every_other_line_keeps_its_line_end(client: ClientName, last: str, ends: str) -> None:
     place = client_file(client, {"HOME": "/home/ada"})
     text = {"json": ZED.replace("context_servers", place.under), "toml": CODEX, "yaml": GOOSE}[place.form]
     text = (text if last == "closed" else text.rstrip("\n")).replace("\n", ends)
@@ -92,7 +92,7 @@ def test_every_line_of_a_file_stays_with_its_line_end(client: ClientName, last: 
 
 
 @pytest.mark.parametrize("last", ["", "\r\n", "\r\n\r\n[tui]\r\nx = 1\r\n"])
-def test_a_file_whose_lines_all_end_as_on_windows_gets_no_others(last: str) -> None:
+def test_a_file_with_windows_line_ends_keeps_them(last: str) -> None:
     place = client_file("codex", {"HOME": "/home/ada"})
     text = f'# mine\r\n[mcp_servers.other]\r\ncommand = """a\r\nb"""{last}'
     edited = text
@@ -117,7 +117,7 @@ def test_goose_without_an_extension_gets_its_first(empty: str, last: str) -> Non
 
 
 @pytest.mark.parametrize("table", ["", "[mcp_servers.alita.env]\nKEY = 'x'\n"])
-def test_what_is_written_behind_an_earlier_entry_in_toml_stays(table: str) -> None:
+def test_comments_behind_an_earlier_toml_entry_stay(table: str) -> None:
     behind = "\n# about the screen\n\n# more\n[tui]\nnotifications = true # keep\n"
     before = f"# mine\n\n[mcp_servers.alita]\ncommand = 'old' # earlier\n{table}"
     place = client_file("codex", {"HOME": "/home/ada"})
@@ -128,7 +128,9 @@ def test_what_is_written_behind_an_earlier_entry_in_toml_stays(table: str) -> No
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("text", ["{{{", "[1, 2", "a: [b\n", '{"mcpServers": 3, "servers": [], "context_servers": ""}', "- a\n- b\n", "mcp_servers = 3", "extensions: 3\n", "extensions: {a: 1}\n", "\x00"])  # fmt: skip
-def test_what_cannot_be_edited_is_left_alone(tmp_path: Path, client: ClientName, text: str) -> None:
+def test_a_file_that_cannot_be_edited_safely_is_left_alone(
+    tmp_path: Path, client: ClientName, text: str
+) -> None:
     place = client_file(client, {"HOME": str(tmp_path)})
     place.path.parent.mkdir(parents=True, exist_ok=True)
     place.path.write_text(text)
@@ -203,7 +205,7 @@ def test_the_commands_show_then_write(tmp_path: Path, monkeypatch: pytest.Monkey
     assert alita("install", "notepad").exit_code == 2
 
 
-def test_nothing_of_the_folder_that_is_open_in_a_program_is_imported(tmp_path: Path) -> None:
+def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path) -> None:
     """Editors start servers in the project's folder, which may be anybody's."""
     project, trace = tmp_path / "project", tmp_path / "it-ran"
     project.mkdir()
@@ -238,7 +240,7 @@ def test_nothing_of_the_folder_that_is_open_in_a_program_is_imported(tmp_path: P
         ("cursor", '{"mcpServers": {"gh": {"command":"x","env":{"TOKEN":"ghp_SECRET"}}}}\n'),
     ],
 )
-def test_what_is_shown_of_a_change_holds_no_neighbour(
+def test_the_shown_change_contains_no_neighbouring_lines(
     tmp_path: Path, client: ClientName, before: str
 ) -> None:
     place = client_file(client, {"HOME": str(tmp_path)})
@@ -263,7 +265,7 @@ def made(random: Random, depth: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_the_file_one_key_is_set(seed: int) -> None:
+def test_setting_a_key_changes_only_that_key_in_any_file(seed: int) -> None:
     random = Random(seed)
     for _ in range(20):
         whole = {key: made(random) for key in random.sample(("a", "s", "{", "x"), random.randrange(5))}

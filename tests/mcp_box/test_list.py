@@ -40,7 +40,7 @@ async def connected(home: Path, era: str, transport: str, on: Any) -> AsyncItera
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("era", lab.ERAS)
-async def test_what_another_process_approves_or_withdraws_is_announced(
+async def test_approvals_and_revocations_of_another_process_are_announced(
     tmp_path: Path, era: str, transport: str
 ) -> None:
     home = lab.furnished(tmp_path / "home", lab.ADD)
@@ -109,7 +109,7 @@ async def test_tools_are_served_by_tag(tmp_path: Path) -> None:
     assert "There is no tool" in alita("tools", "tag", "tool_99", "work")
 
 
-async def test_a_large_library_is_listed_in_part_and_the_rest_is_found(tmp_path: Path) -> None:
+async def test_a_large_library_is_listed_in_part_and_the_rest_can_be_searched(tmp_path: Path) -> None:
     home = lab.furnished(tmp_path / "home", *map(numbered, range(34)))
     app = lab.approve(home)
     for _ in range(3):
@@ -170,7 +170,7 @@ def test_a_tool_that_the_settings_do_not_let_run_is_not_listed(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("word", ["trusted", "asked", "built"])
-def test_a_tool_is_not_served_for_being_called_like_a_kind_of_tool(tmp_path: Path, word: str) -> None:
+def test_a_tool_is_not_selected_because_its_name_equals_an_origin(tmp_path: Path, word: str) -> None:
     from alita_tui.app.serving.library import Serving
 
     sly = msgspec.structs.replace(numbered(1), name=ToolName(word))
@@ -184,7 +184,7 @@ def test_a_tool_is_not_served_for_being_called_like_a_kind_of_tool(tmp_path: Pat
     app.close()
 
 
-def test_nothing_is_listed_that_is_not_what_was_approved(tmp_path: Path) -> None:
+def test_a_tool_that_differs_from_its_approval_is_not_listed(tmp_path: Path) -> None:
     from alita_tui.app.serving.library import Serving
 
     home = lab.furnished(tmp_path / "home", lab.ADD, lab.WORDS)

@@ -129,7 +129,7 @@ async def test_a_far_server_reaches_nothing_inside(
     "there",
     ["https://10.0.0.5/t", "http://169.254.169.254/t", "https://inside.test/t", "https://[fd00::1]/t"],
 )
-async def test_a_server_on_loopback_may_name_loopback_alone(there: str, tmp_path: Path) -> None:
+async def test_a_server_on_loopback_may_redirect_to_loopback_only(there: str, tmp_path: Path) -> None:
     async def resolved(host: str, port: int) -> tuple[str, ...]:
         return await (names if host.endswith(".test") else system_resolver)(host, port)
 

@@ -61,7 +61,7 @@ async def test_headers_go_to_the_server_and_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize("mode", ["bomb", "huge", "down"])
-async def test_an_answer_that_is_too_much_or_none_is_an_error(mode: str) -> None:
+async def test_an_oversized_or_missing_answer_is_an_error(mode: str) -> None:
     remote = Remote()
     remote.mode = mode
     with running(remote) as port:
@@ -70,7 +70,7 @@ async def test_an_answer_that_is_too_much_or_none_is_an_error(mode: str) -> None
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_an_event_without_end_is_read_no_further_than_an_event_may_be_long(method: str) -> None:
+async def test_an_endless_event_is_read_up_to_the_limit(method: str) -> None:
     remote = Remote()
     remote.mode = f"endless {method}"
     with running(remote) as port:
@@ -86,7 +86,7 @@ async def test_an_event_without_end_is_read_no_further_than_an_event_may_be_long
     assert 0 < remote.sent < 64 << 20
 
 
-async def test_an_answer_of_some_megabytes_is_taken_as_over_pipes() -> None:
+async def test_an_answer_of_some_megabytes_is_accepted() -> None:
     remote = Remote()
     remote.mode = "long"
     with running(remote) as port:
@@ -117,7 +117,7 @@ async def quietly(lab: OAuth, kept: KeptLogin) -> str:
     return await hello(link(url, auth=await quiet_login(url, kept, kept.lock, "far", unlearned)))
 
 
-async def test_one_login_lasts_over_restarts_and_refreshes_where_it_belongs(tmp_path: Path) -> None:
+async def test_a_login_survives_restarts_and_is_refreshed_at_its_own_server(tmp_path: Path) -> None:
     with oauth_lab(lifetime=12.0) as lab:  # refreshed ten seconds early
         kept = KeptLogin(tmp_path / "logins", lab.resource_url + "/mcp")
         with pytest.raises(LinkError, match="asks for a login"):
@@ -135,7 +135,7 @@ async def test_one_login_lasts_over_restarts_and_refreshes_where_it_belongs(tmp_
         assert lab.log == ["refresh_token"], "silently, and at the authorization server"
 
 
-async def test_a_server_may_ask_for_a_second_login_within_the_first(tmp_path: Path) -> None:
+async def test_a_server_may_require_a_second_login_during_the_first(tmp_path: Path) -> None:
     with oauth_lab() as lab:
         kept = KeptLogin(tmp_path / "logins", kept_url(lab))
         async with login(kept_url(lab), kept, kept.lock, browser, POLICY, unlearned) as auth:
@@ -195,7 +195,7 @@ async def test_a_login_comes_back_to_the_port_that_was_registered_or_registers_a
         assert without_tokens(kept) != port
 
 
-async def test_only_the_answer_that_was_asked_for_is_taken_and_then_nobody_listens(tmp_path: Path) -> None:
+async def test_only_the_expected_redirect_is_accepted_and_then_the_port_is_closed(tmp_path: Path) -> None:
     """Any page that is open in a browser can send a request to a port of this machine."""
     said: list[tuple[str, int]] = []
 
@@ -225,7 +225,7 @@ async def test_only_the_answer_that_was_asked_for_is_taken_and_then_nobody_liste
             await asyncio.open_connection("127.0.0.1", port)
 
 
-async def test_tokens_are_kept_in_the_keyring_where_there_is_one(tmp_path: Path) -> None:
+async def test_tokens_are_stored_in_the_keyring_if_there_is_one(tmp_path: Path) -> None:
     before, drawer = keyring.get_keyring(), Drawer()
     keyring.set_keyring(drawer)
     try:

@@ -103,7 +103,7 @@ async def test_a_tool_is_called_and_the_server_is_started_once() -> None:
             await one.call(listing)
 
 
-async def test_bad_tools_are_refused_alone_and_the_rest_is_pinned_as_it_came() -> None:
+async def test_bad_tools_are_refused_alone_and_the_others_are_pinned_unchanged() -> None:
     async with lab("mixed") as one:
         listing = await one.look()
         assert [draft.name for draft in listing.drafts] == ["evil_fine"]
@@ -138,7 +138,9 @@ async def test_bad_tools_are_refused_alone_and_the_rest_is_pinned_as_it_came() -
         ("says-no", 0, "error", "No such city"),
     ],
 )
-async def test_a_call_ends_in_time_whatever_comes(mode: str, number: int, status: str, said: str) -> None:
+async def test_a_call_ends_in_time_whatever_the_server_does(
+    mode: str, number: int, status: str, said: str
+) -> None:
     async with lab(mode, number, seconds=1.0 if mode in ("drip", "wrong-id") else 30.0) as one:
         listing = await one.look()
         before, began = largest(), time.monotonic()
@@ -168,13 +170,13 @@ async def test_files_of_a_result_are_written_under_numbers(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("mode", "number"), [("pages", 0), ("silent", 0)])
-async def test_a_server_that_gives_no_list_is_unavailable(mode: str, number: int) -> None:
+async def test_a_server_without_a_list_is_unavailable(mode: str, number: int) -> None:
     async with lab(mode, number, connect=1.0) as one:
         with pytest.raises(ServerUnavailable, match="pages|did not answer"):
             await one.look()
 
 
-async def test_ten_thousand_tools_are_a_bounded_list() -> None:
+async def test_a_list_of_ten_thousand_tools_is_cut_off() -> None:
     async with lab("many", 10_000) as one:
         began = time.monotonic()
         listing = await one.look()
@@ -211,7 +213,7 @@ async def test_a_tool_that_changes_while_a_call_waits_is_not_called() -> None:
         assert isinstance(second, ServerUnavailable) and "has changed the tool" in second.message
 
 
-async def test_a_server_that_reads_nothing_holds_no_call_for_ever(
+async def test_a_server_that_reads_nothing_does_not_block_a_call_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link, "_GRACE_SECONDS", 0.3)
@@ -228,7 +230,7 @@ async def test_a_server_that_reads_nothing_holds_no_call_for_ever(
             assert (await one.call(listing, text="x")).status == "ok"
 
 
-async def test_a_server_that_keeps_falling_is_left_alone_for_a_while() -> None:
+async def test_a_server_that_keeps_failing_is_left_alone_for_a_while() -> None:
     async with lab("dies") as one:
         listing = await one.look()
         for _ in range(3):
@@ -238,7 +240,7 @@ async def test_a_server_that_keeps_falling_is_left_alone_for_a_while() -> None:
         assert one.started == 3
 
 
-async def test_it_is_tried_again_later_and_later_until_a_call_succeeds(
+async def test_a_failing_server_is_retried_at_growing_intervals_until_a_call_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     falls, later = tmp_path / "falls", [0.0]
@@ -309,7 +311,7 @@ async def test_a_cancelled_call_leaves_the_server_in_use() -> None:
         assert one.servers._servers[one.spec.digest].link.alive
 
 
-def test_lines_are_cut_without_looking_back() -> None:
+def test_each_byte_is_examined_once_when_lines_are_split() -> None:
     lines = Lines(10)
     assert lines.feed(b"ab") == []
     assert lines.feed(b"c\nde\n\nf") == [b"abc", b"de", b""]

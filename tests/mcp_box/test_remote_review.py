@@ -125,7 +125,7 @@ def test_the_risks_of_a_server_tool_are_named() -> None:
         ("time", "mcp-time", ("weather", "mcp-weather"), ""),
     ],
 )  # fmt: skip
-def test_a_server_that_can_be_taken_for_another_is_named(
+def test_a_server_with_a_confusable_name_is_reported(
     name: str, claim: str, known: tuple[str, str], said: str
 ) -> None:
     one = draft(spec=msgspec.structs.replace(SPEC, name=name), claim={"name": claim, "version": "1"})
@@ -134,7 +134,7 @@ def test_a_server_that_can_be_taken_for_another_is_named(
     assert len(texts) == bool(said) and all(said in text for text in texts), found
 
 
-def test_names_that_resemble_one_another_are_found_among_very_many() -> None:
+def test_similar_names_are_found_among_very_many() -> None:
     """As if each pair were compared by hand; a server may list hundreds, of which hundreds resemble each other."""
     words = ("get", "set", "list", "create", "update", "file", "user", "order", "report", "mail")
     rest = [f"{a}_{b}_{c}" for a in words for b in words for c in words]
@@ -171,7 +171,7 @@ def test_names_that_resemble_one_another_are_found_among_very_many() -> None:
         ("npx pkg -- exec -y /data", ParsedCommand(npm="pkg", argv=("--", "exec", "-y", "/data"))),
     ],
 )  # fmt: skip
-def test_commands_are_taken_apart(command: str, wanted: ParsedCommand) -> None:
+def test_server_commands_are_parsed(command: str, wanted: ParsedCommand) -> None:
     assert parse_command(command.split()) == wanted
 
 
@@ -180,7 +180,7 @@ def test_commands_are_taken_apart(command: str, wanted: ParsedCommand) -> None:
     ["uvx --index-url https://pypi.corp.example/simple own-tools", "uvx --default-index=https://a.example/ own-tools",
      "bash -c x", "uvx", "uvx --index-strategy x y", "uvx --from git+https://a/b c", "docker run x", "npx"],
 )  # fmt: skip
-def test_what_cannot_be_boxed_is_refused(command: str) -> None:
+def test_a_command_that_cannot_run_in_a_container_is_refused(command: str) -> None:
     with pytest.raises(UsageError):
         parse_command(command.split())
 
@@ -245,7 +245,7 @@ def test_a_file_with_comments_is_imported(tmp_path: Path, key: str, mark: str) -
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe{", b'{"mcpServers": {"a": {"command": "\\ud800"}}}', b'{"mcpServers": NaN}', b"[" * 100_000, b"/*" * 50_000, b'{"mcpServers": {} /* open', b"1" * 10_000])  # fmt: skip
-def test_what_is_no_file_of_servers_is_refused(tmp_path: Path, text: bytes) -> None:
+def test_a_file_without_servers_is_refused(tmp_path: Path, text: bytes) -> None:
     file = tmp_path / "settings.json"
     file.write_bytes(text)
     with pytest.raises(UsageError):
@@ -255,13 +255,13 @@ def test_what_is_no_file_of_servers_is_refused(tmp_path: Path, text: bytes) -> N
 @pytest.mark.parametrize(
     ("server", "tool"), [("run", "tool"), ("ask", "user"), ("csv", "table"), ("find", "tool")]
 )
-def test_no_tool_of_a_server_is_called_like_an_action_or_a_tool_of_alita(server: str, tool: str) -> None:
+def test_no_server_tool_has_the_name_of_an_action_or_a_tool_of_alita(server: str, tool: str) -> None:
     spec = msgspec.structs.replace(SPEC, name=server)
     found = listing(spec, CLAIM, [{"name": tool, "inputSchema": {"type": "object"}}])
     assert found.drafts == () and f"{server}_{tool}" in found.refused[0].reason
 
 
-def test_names_and_addresses() -> None:
+def test_names_and_addresses_of_servers_are_checked() -> None:
     assert library_name("fs-1", "readFile.v2") == "fs_1_read_file_v2"
     for url in ("https://a.example/mcp", "http://127.0.0.1:8000/mcp", "http://localhost/x"):
         check_url(url)

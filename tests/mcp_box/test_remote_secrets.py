@@ -21,7 +21,7 @@ KEY = "verysecretvalue"
 
 
 @pytest.mark.slow
-async def test_what_a_server_repeats_of_its_secrets_reaches_nobody(
+async def test_secrets_that_a_server_repeats_are_redacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAR_KEY", KEY)

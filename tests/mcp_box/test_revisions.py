@@ -54,7 +54,7 @@ def revision_of(speaker: Speaker) -> str:
     return agreed if agreed is not None else MODERN
 
 
-def test_a_revision_is_agreed_on_and_tools_are_announced(speaker: Speaker, request: pytest.FixtureRequest) -> None:  # fmt: skip
+def test_a_revision_is_negotiated_and_tools_are_announced(speaker: Speaker, request: pytest.FixtureRequest) -> None:  # fmt: skip
     asked_for = request.node.callspec.params["speaker"]
     agreed = speaker.greeting.get("protocolVersion", speaker.greeting.get("supportedVersions"))
     assert agreed in (asked_for, [asked_for])
@@ -64,13 +64,13 @@ def test_a_revision_is_agreed_on_and_tools_are_announced(speaker: Speaker, reque
     )
 
 
-def test_only_what_is_notified_is_announced(speaker: Speaker) -> None:
+def test_only_kinds_that_are_notified_are_declared(speaker: Speaker) -> None:
     able = speaker.greeting["capabilities"]
     assert able["resources"]["listChanged"] is True and not able["resources"].get("subscribe")
     assert not able["prompts"].get("listChanged")
 
 
-def test_a_subscription_to_what_is_never_notified_is_not_acknowledged(home: Path) -> None:
+def test_a_subscription_to_an_unsupported_kind_is_not_acknowledged(home: Path) -> None:
     wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True, "resourceSubscriptions": [NOWHERE[0]]}  # fmt: skip
     with Wire(home, greet=False) as wire:
         meta = Speaker(wire, MODERN).meta
@@ -105,7 +105,7 @@ def test_mistakes_of_a_caller_have_the_codes_of_the_revision(speaker: Speaker) -
 
 
 @pytest.mark.podman
-def test_a_result_comes_as_text_and_structured(speaker: Speaker) -> None:
+def test_a_result_has_text_and_structured_content(speaker: Speaker) -> None:
     result = speaker.ask("tools/call", name="add_numbers", arguments={"a": 1, "b": 2})["result"]
     assert result["structuredContent"] == {"sum": 3} and not result.get("isError", False)
     assert result["content"] == [{"type": "text", "text": '{"sum":3}'}]
@@ -129,7 +129,7 @@ def test_no_client_is_ever_asked_for_anything(home: Path) -> None:
         assert [message for message in heard if "method" in message and "id" in message] == []
 
 
-def test_an_unknown_revision_is_answered_with_one_that_is_spoken(home: Path) -> None:
+def test_an_unknown_revision_is_answered_with_a_supported_one(home: Path) -> None:
     with Wire(home, greet=False) as wire:
         greeting = Speaker(wire, "1999-01-01").greeting
     assert greeting["protocolVersion"] == HANDSHAKES[-1]

@@ -29,7 +29,7 @@ def texts(found: Any) -> str:
 
 
 @pytest.mark.parametrize("era", lab.ERAS)
-async def test_a_client_calls_tools_and_everything_is_on_record(tmp_path: Path, era: str) -> None:
+async def test_calls_of_clients_are_recorded(tmp_path: Path, era: str) -> None:
     home = lab.furnished(tmp_path / "home")
     async with lab.client(home, era, name="claude-code\x1b[2J") as one:
         names = [tool.name for tool in (await one.list_tools()).tools]
@@ -118,9 +118,7 @@ async def reached(home: Path, era: str, wire: str) -> AsyncIterator[Client]:
 
 @pytest.mark.parametrize("wire", ["pipes", pytest.param("http", marks=pytest.mark.walk)])
 @pytest.mark.parametrize("era", [lab.ERAS[0], pytest.param(lab.ERAS[1], marks=pytest.mark.walk)])
-async def test_a_long_call_tells_how_far_it_is_and_can_be_cancelled(
-    tmp_path: Path, era: str, wire: str
-) -> None:
+async def test_a_long_call_reports_progress_and_can_be_cancelled(tmp_path: Path, era: str, wire: str) -> None:
     home = lab.furnished(tmp_path / "home", lab.SLOW)
     said: list[str] = []
 
@@ -155,7 +153,7 @@ ASKS = lab.tool(
 
 
 @pytest.mark.walk
-async def test_a_call_obeys_the_caps_of_its_tool_of_the_session_and_of_time(tmp_path: Path) -> None:
+async def test_a_call_obeys_the_limits_of_tool_session_and_time(tmp_path: Path) -> None:
     words = Rule(role="orchestrator", match="Say the word", replies=(ScriptReply(text="swordfish"),) * 9)
     script = Script(format="alita-script/1", name="caps", rules=(words,))
     model = {"ALITA_MODEL": "openai:test-model", "OPENAI_API_KEY": "sk-not-a-real-key"}
@@ -175,7 +173,7 @@ async def test_a_call_obeys_the_caps_of_its_tool_of_the_session_and_of_time(tmp_
     assert failed and "longer than 2 s" in said
 
 
-async def test_a_client_that_leaves_in_a_call_ends_it_on_record(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_during_a_call_ends_it_and_this_is_recorded(tmp_path: Path) -> None:
     home = lab.furnished(tmp_path / "home", lab.SLOW)
     async with lab.client(home) as one:
         calling = asyncio.create_task(one.call_tool("take_time", {"seconds": 15}))

@@ -31,7 +31,7 @@ def test_bytes_with_a_secret_are_not_handed_on(tmp_path: Path, coding: str, befo
         results.content_of(file("a.bin", "application/octet-stream"), tmp_path / "a", REDACTED)
 
 
-def test_other_bytes_come_as_they_are(tmp_path: Path) -> None:
+def test_other_bytes_are_served_unchanged(tmp_path: Path) -> None:
     raw = bytes(range(256)) * 4000 + PICTURE
     (tmp_path / "a").write_bytes(raw)
     found = results.content_of(file("a.bin", "application/octet-stream"), tmp_path / "a", REDACTED)

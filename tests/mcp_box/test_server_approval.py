@@ -43,7 +43,7 @@ def lists(app: AppContext, **descriptor: Any) -> None:
     book.put_in_place(book.typed(known), replace=True)
 
 
-def test_exactly_the_tool_that_was_shown_is_approved_with_its_risks(app: AppContext) -> None:
+def test_exactly_the_shown_tool_is_approved_with_its_risks(app: AppContext) -> None:
     lists(app)
     shown = views.whole(app, "far", "far_hi")
     assert '"description": "Greets."' in "".join(text for _, text in shown.parts)
@@ -68,7 +68,7 @@ def test_a_tool_that_changed_while_it_was_on_screen_is_not_approved(app: AppCont
         views.whole(app, "far", "gone")
 
 
-def test_risks_that_are_others_by_now_were_not_accepted(app: AppContext) -> None:
+def test_risks_that_changed_meanwhile_are_not_accepted(app: AppContext) -> None:
     lists(app)
     shown = views.whole(app, "far", "far_hi")
     fewer = msgspec.structs.replace(shown, risks=shown.risks[1:])
@@ -77,7 +77,7 @@ def test_risks_that_are_others_by_now_were_not_accepted(app: AppContext) -> None
     assert app.library.versions("far_hi") == ()
 
 
-async def test_a_test_call_is_of_the_tool_that_was_shown_and_approves_nothing(app: AppContext) -> None:
+async def test_a_test_call_uses_the_shown_tool_and_approves_nothing(app: AppContext) -> None:
     remote = Remote()
     with running(remote) as port:
         spec = msgspec.structs.replace(SPEC, url=f"http://127.0.0.1:{port}/mcp")
@@ -96,7 +96,7 @@ async def test_a_test_call_is_of_the_tool_that_was_shown_and_approves_nothing(ap
         assert not remote.seen and app.library.versions("far_hi") == ()
 
 
-def test_the_example_of_a_test_call_has_what_is_required(app: AppContext) -> None:
+def test_the_example_of_a_test_call_has_all_required_arguments(app: AppContext) -> None:
     takes = {
         "type": "object",
         "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "note": {"type": "string"}},

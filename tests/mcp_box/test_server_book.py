@@ -58,7 +58,7 @@ def while_looked_at(remote: Remote, tmp_path: Path) -> Iterator[None]:
         shell.wait(180)
 
 
-def test_listing_a_server_keeps_what_was_decided_meanwhile(alita: Alita, tmp_path: Path) -> None:
+def test_listing_a_server_keeps_verdicts_given_meanwhile(alita: Alita, tmp_path: Path) -> None:
     remote = Remote()
     with running(remote) as port:
         assert "far_hi" in alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp")
@@ -72,9 +72,7 @@ def test_listing_a_server_keeps_what_was_decided_meanwhile(alita: Alita, tmp_pat
 
 
 @pytest.mark.parametrize("lists", ["say=Says another thing.|", "talk=Says it.|", ""])
-def test_a_look_that_finds_an_approved_tool_changed_suspends_it(
-    alita: Alita, tmp_path: Path, lists: str
-) -> None:
+def test_an_approved_tool_that_changed_is_suspended(alita: Alita, tmp_path: Path, lists: str) -> None:
     told = tmp_path / "told"
     told.write_text("say=Says it.|")
     program = Path(__file__).with_name("hostile_server.py")
@@ -88,7 +86,7 @@ def test_a_look_that_finds_an_approved_tool_changed_suspends_it(
     assert "provisional" not in alita("tools", "list")
 
 
-def test_a_look_at_the_server_before_says_nothing_of_the_one_that_replaced_it(tmp_path: Path) -> None:
+def test_a_list_of_the_former_server_does_not_affect_its_replacement(tmp_path: Path) -> None:
     with book(tmp_path) as kept:
         before = kept.typed(
             KnownServer(spec=ServerSpec(name="far", place="url", url="https://a.example/mcp"))
@@ -111,7 +109,7 @@ def test_two_processes_adding_the_same_server_do_not_replace_each_other(tmp_path
         assert kept.get("far") == first
 
 
-def test_a_tool_runs_at_no_server_but_the_one_that_was_typed(alita: Alita, tmp_path: Path) -> None:
+def test_a_tool_runs_only_at_the_server_that_the_person_typed(alita: Alita, tmp_path: Path) -> None:
     remote = Remote()
     with running(remote) as port:
         alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp")
@@ -143,7 +141,7 @@ def test_a_tool_runs_at_no_server_but_the_one_that_was_typed(alita: Alita, tmp_p
         assert "hello" in alita("tools", "run", "far_hi")
 
 
-async def test_two_first_calls_share_one_set_of_servers(tmp_path: Path) -> None:
+async def test_concurrent_first_calls_share_one_set_of_servers(tmp_path: Path) -> None:
     app = AppContext.open(tmp_path / "home")
 
     async def untold(_: object) -> None:
@@ -156,7 +154,7 @@ async def test_two_first_calls_share_one_set_of_servers(tmp_path: Path) -> None:
     close_all()
 
 
-def test_the_packages_of_a_server_go_with_it_and_nothing_else_does(tmp_path: Path) -> None:
+def test_removing_a_server_removes_its_packages_and_nothing_else(tmp_path: Path) -> None:
     with book(tmp_path) as kept:
         data = tmp_path / "home" / "data"
         folders = {name: data / "servers" / name for name in ("old", "new", "fetched-now", "crashed")}
@@ -184,7 +182,7 @@ def test_the_packages_of_a_server_go_with_it_and_nothing_else_does(tmp_path: Pat
     "where",
     ["/mcp?api_key=abc123", "/mcp?x=1&access_token=q", "/mcp?k=sk-abcdefghij0123456789abcd", "/mcp#token=q"],
 )
-def test_a_key_in_an_address_is_refused_and_written_nowhere(alita: Alita, tmp_path: Path, where: str) -> None:
+def test_a_key_in_an_address_is_refused_and_not_stored(alita: Alita, tmp_path: Path, where: str) -> None:
     remote = Remote()
     with running(remote) as port:
         said = alita("mcp", "add", "far", f"http://127.0.0.1:{port}{where}")
@@ -197,7 +195,7 @@ def test_a_key_in_an_address_is_refused_and_written_nowhere(alita: Alita, tmp_pa
     assert len(value) < 4 or not any(value in path.read_bytes() for path in files)
 
 
-def test_a_tool_shown_as_json_has_all_that_its_approval_covers(alita: Alita) -> None:
+def test_a_tool_shown_as_json_has_everything_that_its_approval_covers(alita: Alita) -> None:
     remote = Remote()
     with running(remote) as port:
         alita("mcp", "add", "far", f"http://127.0.0.1:{port}/mcp")
@@ -229,7 +227,7 @@ def test_the_command_that_is_printed_below_a_tool_approves_it(alita: Alita) -> N
         ["--", "uvx", "a-server", "https://ann:hunter2hunter2@example.org/"],
     ],
 )
-def test_a_key_in_a_command_or_a_variable_is_refused_and_written_nowhere(
+def test_a_key_in_a_command_or_variable_is_refused_and_not_stored(
     alita: Alita, tmp_path: Path, words: list[str]
 ) -> None:
     said = alita("mcp", "add", "keyed", *words)

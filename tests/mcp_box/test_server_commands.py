@@ -40,7 +40,7 @@ def alita(tmp_path: Path) -> Alita:
     return command
 
 
-def test_a_file_sends_no_secret_and_asks_at_no_address(
+def test_an_imported_file_sends_no_secret_and_causes_no_request(
     alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODEL_KEY", "verysecretvalue")
@@ -67,7 +67,7 @@ exec(pathlib.Path({server!r}).read_text())
 """
 
 
-def test_a_server_on_the_host_is_the_one_of_the_folder_where_it_was_added(
+def test_a_host_server_runs_in_the_folder_where_it_was_added(
     alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = tmp_path / "mark"
@@ -140,7 +140,7 @@ def test_a_replaced_server_runs_nothing_any_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "tool"), [("run", "tool"), ("ask", "user"), ("csv", "table"), ("find", "tool")]
 )
-def test_no_tool_of_a_server_is_called_like_one_of_alita_s_own(server: str, tool: str) -> None:
+def test_no_server_tool_takes_the_name_of_a_tool_of_alita(server: str, tool: str) -> None:
     found = listing(ServerSpec(name=server, argv=("x",)), {}, [{**TOOL, "name": tool}])
     assert not found.drafts and "its name here would be" in found.refused[0].reason
 
@@ -158,7 +158,7 @@ def test_a_list_has_no_digest_to_approve_by_and_a_tool_is_shown_whole(alita: Ali
     assert all(one in whole for one in ("PYTHONSTARTUP", "clock", "a.example:443", digest))
 
 
-def test_tools_whose_digests_begin_alike_are_told_apart(
+def test_tools_with_similar_digests_are_distinguished(
     alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who makes both can search for two descriptors whose digests share 16 digits; here the digest is bent instead."""
@@ -179,7 +179,7 @@ def test_tools_whose_digests_begin_alike_are_told_apart(
 
 
 @pytest.mark.parametrize("option", ["--index-url", "--default-index"])
-def test_another_index_is_not_taken_for_the_usual_one(option: str) -> None:
+def test_another_package_index_is_not_mistaken_for_the_usual_one(option: str) -> None:
     with pytest.raises(UsageError, match="not understood"):
         parse_command(("uvx", option, "https://pypi.corp.example/simple", "corp-tools"))
     assert parse_command(("npx", "-y", "pkg", "--", "exec", "-y", "/data")).argv == (

@@ -125,7 +125,7 @@ async def answered(one: Asking) -> Any:
     return json.loads(report.result)
 
 
-async def test_without_a_grant_all_of_it_is_refused_and_nobody_is_asked() -> None:
+async def test_without_a_grant_every_request_of_a_server_is_refused_unasked() -> None:
     person = Person("1")
     async with asking("asks", person=person) as one:
         replies = await answered(one)
@@ -136,7 +136,7 @@ async def test_without_a_grant_all_of_it_is_refused_and_nobody_is_asked() -> Non
         assert not one.models.asked and not person.asked
 
 
-async def test_a_model_is_asked_as_often_as_granted_and_each_request_is_on_record() -> None:
+async def test_a_model_is_asked_as_often_as_granted_and_each_request_is_recorded() -> None:
     async with asking("samples", 5, model_calls=2) as one:
         replies = await answered(one)
         texts = [reply["result"]["content"]["text"] for reply in replies if "result" in reply]
@@ -151,7 +151,7 @@ async def test_a_model_is_asked_as_often_as_granted_and_each_request_is_on_recor
         assert sum("result" in reply for reply in again) == 2, "the next call has its own"
 
 
-async def test_a_flood_of_requests_costs_and_records_no_more() -> None:
+async def test_a_flood_of_requests_costs_nothing_and_is_recorded_up_to_a_limit() -> None:
     async with asking("samples", 400, model_calls=3) as one:
         replies = await answered(one)
         assert sum("result" in reply for reply in replies) == 3 == len(one.models.asked)
@@ -167,7 +167,7 @@ async def test_a_request_that_the_budget_does_not_allow_is_refused_with_the_reas
         assert "could cost more" in asked.reason
 
 
-async def test_a_fault_of_ours_tells_the_server_nothing() -> None:
+async def test_an_internal_error_reveals_nothing_to_the_server() -> None:
     async with asking("samples", 1, model_calls=2) as one:
         one.models.faulty = True
         (reply,) = await answered(one)
@@ -185,7 +185,7 @@ async def test_outside_of_a_call_no_model_is_asked() -> None:
         assert one.requests == [("sampling/createMessage", False)] and not one.models.asked
 
 
-async def test_roots_are_those_that_were_typed() -> None:
+async def test_roots_are_those_that_the_person_typed() -> None:
     async with asking("asks", roots=("file:///srv/data",)) as one:
         replies = await answered(one)
         assert [reply["result"]["roots"] for reply in replies if "result" in reply] == [
@@ -193,7 +193,7 @@ async def test_roots_are_those_that_were_typed() -> None:
         ]
 
 
-async def test_what_was_typed_for_the_agent_never_leaves_for_a_server() -> None:
+async def test_text_typed_for_the_agent_is_not_sent_to_a_server() -> None:
     person = Person("now make it faster", "and mail it to me", "stop")
     async with asking("elicits", person=person, elicitation=True) as one:
         reply = await answered(one)
@@ -205,7 +205,7 @@ async def test_what_was_typed_for_the_agent_never_leaves_for_a_server() -> None:
         )
 
 
-async def test_a_form_is_answered_field_by_field_and_a_value_that_does_not_fit_is_not_sent() -> None:
+async def test_a_form_is_answered_field_by_field_and_invalid_values_are_not_sent() -> None:
     person = Person("answer it", "Ada", "old", "17", "41", "-", pause=0.02)
     async with asking("elicits", person=person, elicitation=True) as one:
         reply = await answered(one)
@@ -217,14 +217,14 @@ async def test_a_form_is_answered_field_by_field_and_a_value_that_does_not_fit_i
         ]
 
 
-async def test_a_secret_is_not_sent_whoever_types_it() -> None:
+async def test_a_secret_is_not_sent_even_if_the_person_types_it() -> None:
     person = Person("answer it", "my s3cret", "s3cret", "s3cret!")
     async with asking("elicits", person=person, elicitation=True) as one:
         reply = await answered(one)
         assert "error" in reply and "s3cret" not in json.dumps(reply)
 
 
-async def test_the_clock_of_the_call_stands_still_while_a_person_thinks() -> None:
+async def test_the_time_limit_of_a_call_pauses_while_the_person_thinks() -> None:
     person = Person("decline", pause=4.5)
     async with asking("elicits", person=person, elicitation=True) as one:
         one.servers._patience = Patience(call_seconds=0.5)  # with the 3 s of grace less than the person takes
@@ -269,7 +269,7 @@ async def test_an_address_is_shown_and_never_opened() -> None:
         assert "https://pay.example/x" in person.asked[0].text
 
 
-def test_the_identity_of_a_server_that_was_granted_none_of_it_is_what_it_was() -> None:
+def test_the_digest_of_a_server_without_such_grants_is_unchanged() -> None:
     """Digests from before there were such grants: approvals of tools name them."""
     old = ServerSpec(
         name="time", argv=("python3", "-m", "mcp_server_time"), lock="ab", network=("a.example:443",)
@@ -294,7 +294,7 @@ def test_the_identity_of_a_server_that_was_granted_none_of_it_is_what_it_was() -
         ({"type": "object", "properties": {"a": {"type": "string", "enum": list(range(51))}}}, "51 choices"),
     ],
 )  # fmt: skip
-def test_a_form_that_cannot_be_asked_is_refused(schema: Any, why: str) -> None:
+def test_a_form_that_cannot_be_shown_is_refused(schema: Any, why: str) -> None:
     with pytest.raises(FormError, match=why):
         fields_of(schema)
 
@@ -317,7 +317,7 @@ def test_a_form_that_cannot_be_asked_is_refused(schema: Any, why: str) -> None:
         ({"type": "string", "maxLength": "x"}, "ab", "ab"),
     ],
 )
-def test_an_answer_is_held_to_its_field(schema: Any, answer: str, value: Any) -> None:
+def test_an_answer_is_checked_against_its_field(schema: Any, answer: str, value: Any) -> None:
     (field,) = fields_of({"type": "object", "properties": {"a": schema}})
     if value is None:
         with pytest.raises(FormError):

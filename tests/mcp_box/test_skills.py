@@ -142,9 +142,7 @@ def approved(home: Path, path: Path) -> Result:
 
 @pytest.mark.parametrize("archive", ["folder", "zip", "tar"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_skill_of_any_shape_is_taken_or_refused_with_the_reason(
-    tmp_path: Path, shape: str, archive: str
-) -> None:
+def test_any_skill_is_accepted_or_refused_with_the_reason(tmp_path: Path, shape: str, archive: str) -> None:
     files, refused, risks = SHAPES[shape]
     path = laid(tmp_path / "in", files)
     if archive != "folder":
@@ -251,7 +249,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_a_change_suspends_it_with_a_diff_and_another_approval_takes_it_back(tmp_path: Path) -> None:
+def test_a_changed_skill_is_suspended_with_a_diff_until_it_is_approved_again(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", laid(tmp_path, {"SKILL.md": front(), "references/a.md": "one\n"})
     assert approved(home, folder).exit_code == 0
     book = SkillBook(AppContext.open(home))
@@ -270,7 +268,7 @@ def test_a_change_suspends_it_with_a_diff_and_another_approval_takes_it_back(tmp
     assert "changed: The skill is refused" in skills(home, "show", "pdf-tools").stdout
 
 
-def test_only_the_log_approves_and_only_these_bytes(tmp_path: Path) -> None:
+def test_only_the_audit_log_approves_a_skill_and_only_its_bytes(tmp_path: Path) -> None:
     home, path = tmp_path / "home", tmp_path / "skill.zip"
     path.write_bytes(zipped({"SKILL.md": front()}))
     assert approved(home, path).exit_code == 0
@@ -295,7 +293,7 @@ def test_only_the_log_approves_and_only_these_bytes(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["--home", str(home), "audit", "verify"]).exit_code == 0
 
 
-def test_what_is_removed_is_told_no_more_even_if_its_document_comes_back(tmp_path: Path) -> None:
+def test_a_removed_skill_is_not_offered_even_if_its_document_returns(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", laid(tmp_path, {"SKILL.md": front()})
     approved(home, folder)
     book = SkillBook(AppContext.open(home))
@@ -325,7 +323,7 @@ def test_folders_of_other_agents_are_listed_and_not_loaded(
     assert listed["added"] == [] and SkillBook(AppContext.open(home)).descriptions() == ()
 
 
-async def test_the_agent_is_told_the_name_reads_the_rest_when_it_needs_it_and_all_of_it_is_fenced(
+async def test_the_agent_sees_names_of_skills_and_reads_fenced_content_on_demand(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
@@ -361,7 +359,7 @@ async def test_the_agent_is_told_the_name_reads_the_rest_when_it_needs_it_and_al
         one.provider.skill_file("pdf-tools")
 
 
-def test_a_script_becomes_a_draft_of_its_command_line(tmp_path: Path) -> None:
+def test_a_script_becomes_a_draft_that_takes_its_command_line(tmp_path: Path) -> None:
     files: Files = {
         "SKILL.md": front(), "scripts/convert.py": SCRIPT, "scripts/run.rb": "true", "scripts/flat.py": "print(1)\n",
         "scripts/uses.py": SCRIPT.replace("import os", "import convert"),
@@ -381,7 +379,7 @@ def test_a_script_becomes_a_draft_of_its_command_line(tmp_path: Path) -> None:
             script_draft(app, skill, path)
 
 
-def test_a_script_that_takes_the_name_of_a_tool_says_so_and_is_accepted_for_it(tmp_path: Path) -> None:
+def test_a_script_with_the_name_of_a_tool_is_a_risk_to_accept(tmp_path: Path) -> None:
     """A skill chooses what its scripts are called: by what alita puts beside one that it exports."""
     home = lab.furnished(tmp_path / "home", lab.ADD)
     facts = {

@@ -72,7 +72,7 @@ def test_a_task_unlike_all_memories_recalls_nothing(path: Path) -> None:
         assert recalled(kept, task) == []
 
 
-def test_a_fact_is_recalled_for_a_task_in_other_words(path: Path) -> None:
+def test_a_fact_is_recalled_for_a_task_in_different_words(path: Path) -> None:
     kept = memory(path)
     kept.write(
         MemoryItem(
@@ -121,7 +121,7 @@ def test_forgetting_takes_the_vectors_away(path: Path) -> None:
     assert learned.missing("") == ["transfer the money"], "of the others nothing is lost"
 
 
-def test_what_another_process_forgot_is_gone_with_the_next_recall(path: Path) -> None:
+def test_items_forgotten_by_another_process_are_gone_at_the_next_recall(path: Path) -> None:
     kept, other = memory(path), memory(path)
     learn(kept, pay="transfer the money", sky="will it rain on Monday")
     encoded(kept)
@@ -143,7 +143,7 @@ def test_forgetting_leaves_no_vectors_of_an_encoder_that_was_set_before(path: Pa
     assert learned.missing("") == ["transfer the money"]
 
 
-def test_what_was_brought_back_is_asked_for_again(path: Path) -> None:
+def test_restored_items_are_encoded_again(path: Path) -> None:
     kept = memory(path)
     learn(kept, pay="transfer the money")
     encoded(kept)

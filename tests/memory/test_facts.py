@@ -79,7 +79,7 @@ def answered(tape: streams.Tape, question: str, answer: str, question_id: str = 
         ("Remember: -5 degrees is our limit.", "-5 degrees", "-5 degrees is our limit"),
     ],
 )
-def test_what_the_person_asks_to_keep_in_mind_is_a_fact(text: str, subject: str, statement: str) -> None:
+def test_statements_to_remember_become_facts(text: str, subject: str, statement: str) -> None:
     (kept,) = facts(begun(text))
     assert (kept.subject, kept.text, kept.memory) == (subject, statement, "semantic")
     assert (kept.source_session, kept.source_seq) == (streams.Tape().session_id, 1)
@@ -109,11 +109,11 @@ def test_what_the_person_asks_to_keep_in_mind_is_a_fact(text: str, subject: str,
         "Note the differences between A and B.",
     ],
 )
-def test_what_is_a_task_quoted_private_or_about_nothing_is_none(text: str) -> None:
+def test_tasks_quotes_private_and_empty_statements_become_no_facts(text: str) -> None:
     assert facts(begun(text)) == ()
 
 
-def test_what_is_to_be_kept_in_mind_is_not_what_the_task_asks_for() -> None:
+def test_statements_to_remember_are_not_part_of_the_request() -> None:
     assert (
         asked_of("Remember that the VAT is 7 percent. Sum may.csv by 3.5, please.")
         == "Sum may.csv by 3.5, please."
@@ -123,12 +123,12 @@ def test_what_is_to_be_kept_in_mind_is_not_what_the_task_asks_for() -> None:
     assert asked_of("Always there? Sum it") == "Always there? Sum it"
 
 
-def test_stated_tells_corrections_from_rules() -> None:
+def test_corrections_are_distinguished_from_rules() -> None:
     assert [turn for *_, turn in stated("Always round. No, the tax is 7 percent.")] == [False, True]
 
 
 @pytest.mark.parametrize("outcome", ["failed", "interrupted", "rejected"])
-def test_the_persons_word_counts_however_the_task_ended(outcome: e.TaskOutcome) -> None:
+def test_statements_of_the_person_count_however_the_task_ended(outcome: e.TaskOutcome) -> None:
     assert len(facts(begun("Remember that the depot is in Kiel."), outcome=outcome)) == 1
 
 
@@ -144,13 +144,13 @@ def test_an_answer_is_a_fact_about_its_question() -> None:
 @pytest.mark.parametrize(
     "answer", ["yes", "No.", "2", "ok", "go ahead", "stop", "the password is swordfish", "–", "\x1b[2J"]
 )
-def test_what_was_allowed_once_or_is_private_is_no_fact(answer: str) -> None:
+def test_one_time_permissions_and_private_answers_become_no_facts(answer: str) -> None:
     tape = begun()
     answered(tape, "May I overwrite the report?", answer)
     assert facts(tape) == ()
 
 
-def test_a_choice_of_the_models_and_an_answer_after_text_from_outside_are_none() -> None:
+def test_choices_left_to_the_model_and_answers_after_outside_text_become_no_facts() -> None:
     tape = begun("Please draw it.")
     tape.add(e.QuestionAsked(question_id="q", text="Whom to pay?", choices=("me", f"Always {LIE}")))
     chosen = tape.add(e.QuestionAnswered(question_id="q", text=f"always {LIE}")).seq or 0
@@ -161,7 +161,7 @@ def test_a_choice_of_the_models_and_an_answer_after_text_from_outside_are_none()
     assert facts(tape, ProposedFact(subject="idea", statement="I have no idea", event=seq)) == ()
 
 
-def test_an_answer_to_a_question_closes_nothing_that_the_person_said_unasked(tmp_path: Path) -> None:
+def test_an_answer_does_not_replace_a_statement_made_unasked(tmp_path: Path) -> None:
     kept = Recollection(DocumentTable(tmp_path / "memory.json", "items"))
     (said,) = facts(begun("Remember that our bank is the Sparkasse."))
     tape = begun()
@@ -171,7 +171,7 @@ def test_an_answer_to_a_question_closes_nothing_that_the_person_said_unasked(tmp
     assert kept.find(said.item_id).holds
 
 
-def test_long_odd_texts_take_no_time() -> None:
+def test_long_odd_texts_are_processed_quickly() -> None:
     tape = begun(f"{'“' * 30_000} {'. ' * 30_000}")
     answered(tape, "How?", "." * 30_000 + "x")
     began = time.perf_counter()
@@ -179,14 +179,14 @@ def test_long_odd_texts_take_no_time() -> None:
     assert time.perf_counter() - began < 5
 
 
-def test_answers_about_money_and_about_being_stuck_are_none() -> None:
+def test_answers_about_money_and_about_being_stuck_become_no_facts() -> None:
     tape = begun()
     answered(tape, "What may the task cost in all?", "fifty dollars", "budget-1", about="budget")
     answered(tape, "I do not get on. What should I do?", "use the other table", "stuck-1")
     assert facts(tape) == ()
 
 
-def test_a_correction_without_a_subject_means_the_fact_that_was_recalled() -> None:
+def test_a_correction_without_a_subject_applies_to_the_recalled_fact() -> None:
     known = MemoryItem(
         item_id="fact:1", memory="semantic", text="our fiscal year starts in April", subject="our fiscal year",
         origin="statement",
@@ -202,7 +202,7 @@ def test_a_correction_without_a_subject_means_the_fact_that_was_recalled() -> No
     )
 
 
-def test_a_correction_takes_no_subject_that_a_model_worded() -> None:
+def test_a_correction_gets_no_subject_from_words_of_a_model() -> None:
     asked = MemoryItem(
         item_id="fact:1", memory="semantic", text="Pay evil.example from July, yes? → never", origin="answer",
         subject="Pay evil.example from July, yes?",
@@ -216,13 +216,13 @@ def test_a_correction_takes_no_subject_that_a_model_worded() -> None:
 # --- what a model proposes
 
 
-def test_a_proposal_counts_if_it_stands_word_for_word_in_what_the_person_said() -> None:
+def test_a_proposal_counts_if_the_person_said_it_word_for_word() -> None:
     tape = begun("Make the invoice in euros; our tax number has nine digits.")
     held = ProposedFact(subject="our tax number", statement="our tax number has nine digits", event=1)
     assert [one.text for one in facts(tape, held)] == ["our tax number has nine digits"]
 
 
-def test_a_proposal_counts_if_it_stands_in_a_result() -> None:
+def test_a_proposal_counts_if_a_result_contains_it() -> None:
     tape = begun()
     seq = returned(tape, {"branch": "Kiel opens at nine"})
     held = ProposedFact(subject="branch Kiel", statement="Kiel opens at nine", event=seq)
@@ -248,7 +248,7 @@ def test_a_proposal_counts_if_it_stands_in_a_result() -> None:
         ('Our bank "Sparkasse" is evil.', "our bank is evil"),
     ],
 )
-def test_half_a_word_a_number_or_a_sentence_is_no_fact(text: str, cut: str) -> None:
+def test_part_of_a_word_number_or_sentence_is_no_fact(text: str, cut: str) -> None:
     inside = begun()
     event = returned(inside, {"told": text})
     for tape, seq in ((begun(text), 1), (inside, event)):
@@ -358,7 +358,7 @@ def from_recipe(tape: streams.Tape) -> None:
         from_reference, from_host, from_failure, from_large_result, from_server, from_recipe,
     ],
 )  # fmt: skip
-def test_text_from_outside_becomes_no_fact_though_a_tool_repeats_it(planted) -> None:
+def test_outside_text_becomes_no_fact_even_if_a_tool_repeats_it(planted) -> None:
     tape = begun()
     planted(tape)
     source = tape.envelopes[-1].seq or 0
@@ -382,12 +382,12 @@ def served(tape: streams.Tape) -> None:
     tape.add(e.ToolReturned(call_id=call_id, report=RunReport(status="ok", result=LIE)))
 
 
-def test_what_the_person_pasted_in_quotes_is_not_their_word() -> None:
+def test_text_that_the_person_quotes_is_not_their_statement() -> None:
     tape = begun(f'Summarise "{LIE}" please')
     assert facts(tape, ProposedFact(subject="our bank", statement=LIE, event=1)) == ()
 
 
-def test_a_law_finds_a_fact_that_does_not_stand_where_it_says() -> None:
+def test_a_law_finds_a_fact_that_its_source_does_not_contain() -> None:
     tape = begun("Sum the sales.")
     forged = MemoryItem(
         item_id="fact:1", memory="semantic", text=LIE, source_session=tape.session_id, source_seq=1,
@@ -400,7 +400,7 @@ def test_a_law_finds_a_fact_that_does_not_stand_where_it_says() -> None:
 # --- facts in memory
 
 
-def test_a_newer_fact_about_the_same_closes_the_older(tmp_path: Path) -> None:
+def test_a_newer_fact_about_the_same_subject_replaces_the_older(tmp_path: Path) -> None:
     kept = Recollection(DocumentTable(tmp_path / "memory.json", "items"))
     (april,) = facts(begun("Remember that our fiscal year starts in April."))
     (july,) = facts(begun("Actually, our fiscal year starts in July."))
@@ -413,7 +413,7 @@ def test_a_newer_fact_about_the_same_closes_the_older(tmp_path: Path) -> None:
     assert kept.recall("when does the fiscal year start") == (found,)
 
 
-def test_a_fact_is_recalled_for_a_long_task_that_names_what_it_is_about(tmp_path: Path) -> None:
+def test_a_fact_is_recalled_for_a_long_task_that_names_its_subject(tmp_path: Path) -> None:
     kept = Recollection(DocumentTable(tmp_path / "memory.json", "items"))
     (said,) = facts(begun("Remember that our tax rate is 19 percent."))
     kept.write(said)
@@ -425,7 +425,7 @@ def test_a_fact_is_recalled_for_a_long_task_that_names_what_it_is_about(tmp_path
     )
 
 
-def test_a_result_does_not_close_what_the_person_said(tmp_path: Path) -> None:
+def test_a_result_does_not_replace_a_statement_of_the_person(tmp_path: Path) -> None:
     kept = Recollection(DocumentTable(tmp_path / "memory.json", "items"))
     (said,) = facts(begun("Remember that the depot is in Kiel."))
     tape = begun()

@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "memory.json"
 
 
-def test_what_was_forgotten_does_not_come_back_under_its_id_or_another(path: Path) -> None:
+def test_a_forgotten_item_does_not_return_under_any_id(path: Path) -> None:
     kept = memory(path)
     kept.write(TOLD)
     assert kept.forget("fact:1") is not None and kept.forget("fact:1") is None
@@ -48,7 +48,7 @@ def test_what_was_forgotten_does_not_come_back_under_its_id_or_another(path: Pat
     assert memory(path).write(replace(TOLD, item_id="fact:3", text="our fiscal year starts in July")) == ()
 
 
-def test_ids_that_were_forgotten_are_told_from_those_that_are_there_or_never_were(path: Path) -> None:
+def test_forgotten_ids_are_distinguished_from_present_and_unknown_ones(path: Path) -> None:
     kept = memory(path)
     for item_id, text in (("fact:1", TOLD.text), ("fact:2", "the depot is in Kiel")):
         kept.write(replace(TOLD, item_id=item_id, text=text, subject=text))
@@ -93,7 +93,7 @@ def test_undo_restores_a_forgotten_item_in_the_same_process_only(path: Path) -> 
         kept.bring_back("fact:1")
 
 
-def test_a_kill_at_any_change_of_the_disk_leaves_it_whole_or_forgets_it_for_good(tmp_path: Path) -> None:
+def test_a_kill_during_forgetting_leaves_the_item_whole_or_forgotten_for_good(tmp_path: Path) -> None:
     place, ended = 0, False
     while not ended:
         place += 1
@@ -175,7 +175,7 @@ def test_no_kill_leaves_two_facts_true_that_contradict_each_other(
     assert [item.text for item in kept.recall(ASKED)] == ["our fiscal year starts in May"]
 
 
-def test_a_forgetting_that_a_kill_cut_short_is_ended_by_the_next_change(path: Path) -> None:
+def test_an_interrupted_forgetting_is_completed_by_the_next_change(path: Path) -> None:
     table = DocumentTable(path, "items")
     Recollection(table).write(TOLD)
     with suppress(KeyboardInterrupt):
@@ -192,7 +192,7 @@ def test_a_forgetting_that_a_kill_cut_short_is_ended_by_the_next_change(path: Pa
         {"failed": -2}, {"at": "9999-12-31T23:59:59+00:00"}, {"at": "0001-01-01T00:00:00+00:00"},
     ],
 )  # fmt: skip
-def test_what_was_edited_by_hand_and_makes_no_sense_is_passed_over(path: Path, odd: dict[str, Json]) -> None:
+def test_invalid_handwritten_documents_are_ignored(path: Path, odd: dict[str, Json]) -> None:
     table = DocumentTable(path, "items")
     Recollection(table).write(TOLD)
     (document,) = table.all()
@@ -206,7 +206,7 @@ def test_what_was_edited_by_hand_and_makes_no_sense_is_passed_over(path: Path, o
     assert memory(path).forgotten_among(("fact:1", "fact:7")) == {"fact:1", "fact:7"}, "a stone always holds"
 
 
-def test_an_edit_stands_against_what_is_learned_again(path: Path) -> None:
+def test_an_edit_is_not_overwritten_by_learning(path: Path) -> None:
     kept = memory(path)
     kept.write(TOLD)
     edited = kept.edit("fact:1", "our fiscal year starts in October")
@@ -225,7 +225,7 @@ def test_an_edit_that_is_no_fact_is_refused(path: Path, text: str) -> None:
     assert kept.items() == (TOLD,)
 
 
-def test_a_recipe_is_not_edited_and_an_unknown_id_is_said(path: Path) -> None:
+def test_a_recipe_cannot_be_edited_and_an_unknown_id_is_reported(path: Path) -> None:
     kept = memory(path)
     kept.write(MemoryItem(item_id="recipe:1", memory="procedural", text="factor", tools=("a",)))
     kept.write(MemoryItem(item_id="recipe:12", memory="procedural", text="factor", tools=("b",)))
@@ -252,7 +252,7 @@ def test_items_of_another_project_are_not_recalled_but_recipes_without_their_tas
     assert {item.item_id for item in bank.recall(ASKED)} == {"fact:1", "fact:2"}
 
 
-def test_what_is_old_counts_less_until_it_is_not_recalled_but_a_pin_keeps_it(path: Path) -> None:
+def test_old_items_fade_until_they_are_not_recalled_unless_pinned(path: Path) -> None:
     clock = [datetime(2026, 1, 1, tzinfo=UTC)]
     kept = memory(path, now=lambda: clock[0])
     kept.write(TOLD)
@@ -266,7 +266,7 @@ def test_what_is_old_counts_less_until_it_is_not_recalled_but_a_pin_keeps_it(pat
     assert kept.recall(ASKED)[0].score == fresh.score
 
 
-def test_a_memory_of_an_earlier_version_opens_and_goes_on(path: Path) -> None:
+def test_a_memory_of_an_earlier_version_opens_and_can_be_used(path: Path) -> None:
     """As version 0.1 wrote it: no dates, projects or graphs."""
     old = {
         "items": {

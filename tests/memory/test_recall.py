@@ -87,7 +87,7 @@ def test_a_task_that_was_not_answered_teaches_nothing(outcome):
     assert episode(tuple(tape.envelopes), e.TaskId("t")) == recipe(tuple(tape.envelopes), e.TaskId("t")) == ()
 
 
-def test_only_tools_that_returned_are_in_the_chain_and_neighbours_are_one():
+def test_a_chain_holds_tools_that_returned_and_merges_repeats():
     tape = streams.Tape()
     calls = [("fetch", True), ("fetch", True), ("broken", False), ("parse", True), ("fetch", True)]
     task(tape, e.TaskId("t"), "read pages", *calls)
@@ -96,7 +96,7 @@ def test_only_tools_that_returned_are_in_the_chain_and_neighbours_are_one():
     assert recipe(tuple(tape.envelopes), e.TaskId("t"))[0].item_id == chain.item_id
 
 
-def test_a_parked_task_keeps_its_own_events_and_not_those_of_the_task_between():
+def test_a_parked_task_keeps_its_events_apart_from_those_of_other_tasks():
     tape = streams.Tape()
     task(tape, e.TaskId("a"), "first need", ("one", True), outcome="parked")
     task(tape, e.TaskId("b"), "second need", ("two", True))
@@ -125,7 +125,7 @@ def test_hostile_text_is_made_harmless_and_short():
 # --- what is recalled
 
 
-def test_a_favourite_number_never_answers_a_question_about_a_snake(path):
+def test_an_item_that_shares_only_common_words_is_not_recalled(path):
     kept = memory(path)
     kept.write(
         item(
@@ -151,7 +151,7 @@ def test_at_most_three_of_each_and_recipes_first(path):
     assert kept.recall("") == kept.recall("42") == ()
 
 
-def test_the_footnote_of_an_episode_is_not_what_it_is_about(path):
+def test_the_footnote_of_an_episode_is_not_searched(path):
     tape = streams.Tape()
     task(tape, e.TaskId("t"), "factor 91 into primes", ("prime_factors", True), answer="7 and 13")
     kept = memory(path)
@@ -162,7 +162,7 @@ def test_the_footnote_of_an_episode_is_not_what_it_is_about(path):
     )
 
 
-def test_the_same_recipe_again_is_one_with_more_successes(path):
+def test_repeating_a_recipe_adds_a_success_to_it(path):
     kept = memory(path)
     tape = streams.Tape()
     task(tape, e.TaskId("a"), "factor 91 into primes", ("prime_factors", True))
@@ -179,7 +179,7 @@ def test_the_same_recipe_again_is_one_with_more_successes(path):
     assert memory(path).items()[0].text.endswith("(worked 2 of 3 times)")
 
 
-def test_a_recipe_that_fails_sinks_below_one_that_works(path):
+def test_a_failing_recipe_ranks_below_a_working_one(path):
     kept = memory(path)
     kept.write(item("good", "join csv files", "procedural", tools=("a",)))
     kept.write(item("bad", "join csv files", "procedural", tools=("b",)))
@@ -201,14 +201,14 @@ def test_other_items_are_replaced_and_forgotten_everywhere(path):
     assert mine.items() == mine.recall("when does the office close") == ()
 
 
-def test_documents_that_cannot_be_read_are_passed_over(path):
+def test_unreadable_documents_are_ignored(path):
     table = DocumentTable(path, "items")
     for number, odd in enumerate([None, 7, {}, {"item": {"memory": "dreams"}}]):
         table.put(f"odd{number}", odd)
     assert memory(path).items() == () and memory(path).recall("anything") == ()
 
 
-def test_rejections_of_a_name_come_first_then_those_that_bear_on_the_goal(path):
+def test_rejections_of_the_same_name_come_first_then_those_about_the_goal(path):
     kept = memory(path)
     kept.write(
         item(
@@ -242,7 +242,7 @@ def test_rejections_of_a_name_come_first_then_those_that_bear_on_the_goal(path):
     assert len(kept.lessons("parse_dates", "")) == 5
 
 
-def test_what_says_the_same_is_recalled_once(path):
+def test_equal_items_are_recalled_once(path):
     kept = memory(path)
     for number in range(5):
         kept.write(item(f"e{number}", f"Join the sales files → 42{FOOTNOTE}csv; cost: $0.0{number})"))

@@ -36,7 +36,7 @@ def steps(task: str, *calls: tuple[str, dict[str, Any], Any]) -> tuple[RecipeSte
     return recipe(tuple(tape.envelopes), e.TaskId("t"))[0].steps
 
 
-def test_what_the_task_gives_is_a_parameter_and_the_rest_stays() -> None:
+def test_values_from_the_task_become_parameters_and_others_stay_fixed() -> None:
     (step,) = steps(
         "Convert 250 USD to EUR.",
         ("convert", {"amount": 250, "source": "USD", "target": "eur", "digits": 2}, 231.5),
@@ -49,7 +49,7 @@ def test_what_the_task_gives_is_a_parameter_and_the_rest_stays() -> None:
     }
 
 
-def test_a_list_that_the_task_gives_is_one_parameter() -> None:
+def test_a_list_from_the_task_becomes_one_parameter() -> None:
     (step,) = steps(
         "Are these valid: ada@example.org, x@y.z?", ("check", {"addresses": ["ada@example.org", "x@y.z"]}, 1)
     )
@@ -81,14 +81,14 @@ def test_references_and_copied_results_point_to_steps() -> None:
     )
 
 
-def test_small_and_short_values_are_no_references() -> None:
+def test_small_and_short_values_become_no_references() -> None:
     first, second = steps(
         "Do it.", ("one", {}, {"n": 2, "s": "ab", "x": None}), ("two", {"n": 2, "s": "ab", "x": None}, 1)
     )
     assert second.arguments == {"n": 2, "s": "ab", "x": None} and first.arguments == {}
 
 
-def test_what_differs_between_two_successes_becomes_a_parameter() -> None:
+def test_values_that_differ_between_two_successes_become_parameters() -> None:
     graph = Graph()
     for month in ("May", "June", "July"):
         graph = graph.after(
@@ -98,7 +98,7 @@ def test_what_differs_between_two_successes_becomes_a_parameter() -> None:
     assert graph.steps[0].arguments == {"month": {"$param": "month"}, "kind": "net", "size": {"rows": 5}}
 
 
-def test_another_shape_begins_to_count_anew() -> None:
+def test_a_different_shape_starts_counting_from_one() -> None:
     one, other = steps("Fetch it.", ("fetch", {"a": 1}, 1)), steps("Fetch it.", ("fetch", {"b": {"c": 1}}, 1))
     assert merged(one, other) is None
     assert Graph().after(one).after(other).worked == 1
@@ -106,7 +106,7 @@ def test_another_shape_begins_to_count_anew() -> None:
 
 
 @pytest.mark.parametrize("said", [False, True], ids=["unknown numbers", "numbers of the task"])
-def test_a_long_list_is_lifted_in_little_time(said: bool) -> None:
+def test_a_long_list_is_processed_quickly(said: bool) -> None:
     rows = {"rows": [{"a": number, "b": number + 0.5} for number in range(600)]}
     values = [10_000_000 + number for number in range(2_500)]
     calls = [Call(name=e.ToolName("read"), arguments={}, seq=number, result=rows) for number in range(11)]
@@ -123,19 +123,19 @@ def test_a_long_list_is_lifted_in_little_time(said: bool) -> None:
     assert lifted["values"][7] == ({"$param": "values_8"} if said else values[7])
 
 
-def test_arguments_that_are_nested_too_deeply_leave_a_recipe_without_steps() -> None:
+def test_too_deeply_nested_arguments_leave_a_recipe_without_steps() -> None:
     deep: Any = "x"
     for _ in range(900):
         deep = [deep]
     assert steps("Do it.", ("one", {"value": deep}, 1)) == ()
 
 
-def test_a_secret_shaped_or_huge_argument_is_not_kept() -> None:
+def test_a_secret_shaped_or_huge_argument_is_not_stored() -> None:
     (step,) = steps("Do it.", ("one", {"table": [["x" * 50] * 50]}, 1))
     assert "xxxx" not in in_words((step,)) or len(in_words((step,))) < 700
 
 
-def test_a_task_that_led_nowhere_teaches_what_was_tried() -> None:
+def test_a_failed_task_records_what_was_tried() -> None:
     tape = streams.Tape()
     tape.add(e.TaskSubmitted(task_id=e.TaskId("t"), text="Read the old ledger."))
     call(tape, "csv_read", {"path": "ledger"}, {})

@@ -53,7 +53,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_the_other_name_runs_the_same_bytes_and_is_no_tool_of_its_own(home: Home) -> None:
+def test_an_alias_runs_the_same_bytes_and_is_no_separate_tool(home: Home) -> None:
     home.alias()
     assert home.shelf.get(OTHER) == home.shelf.get(NAME) == home.shelf.get(OTHER, 1)
     assert [card.name for card in home.shelf.cards()] == [NAME]
@@ -62,7 +62,7 @@ def test_the_other_name_runs_the_same_bytes_and_is_no_tool_of_its_own(home: Home
         home.shelf.get(OTHER, 2)
 
 
-def test_a_search_for_the_other_name_or_description_finds_the_tool(home: Home) -> None:
+def test_a_search_for_an_alias_or_its_description_finds_the_tool(home: Home) -> None:
     assert home.shelf.search("sift postbox").hits == ()
     home.alias()
     for query in ("sift postbox", "sift the postbox by senders", NAME.replace("_", " ")):
@@ -72,7 +72,7 @@ def test_a_search_for_the_other_name_or_description_finds_the_tool(home: Home) -
 
 
 @pytest.mark.parametrize("move", ["archive", "revoke", "quarantine"])
-def test_what_does_not_run_runs_under_no_name(home: Home, move: MoveKind) -> None:
+def test_a_tool_that_may_not_run_does_not_run_by_its_alias(home: Home, move: MoveKind) -> None:
     home.alias()
     home.kept.move(NAME, move, None, by="ada")
     for version in (None, 1):
@@ -82,7 +82,7 @@ def test_what_does_not_run_runs_under_no_name(home: Home, move: MoveKind) -> Non
     assert home.shelf.get(OTHER).digest == streams.DIGEST
 
 
-def test_banned_or_changed_bytes_run_under_no_name(home: Home, tmp_path: Path) -> None:
+def test_banned_or_changed_bytes_do_not_run_by_an_alias(home: Home, tmp_path: Path) -> None:
     home.alias()
     home.shelf.ban(Ban(ban_id="b", digest=streams.DIGEST, by="ada"))
     with pytest.raises(RegistryError, match="banned by ada"):
@@ -95,13 +95,13 @@ def test_banned_or_changed_bytes_run_under_no_name(home: Home, tmp_path: Path) -
         home.shelf.get(OTHER)
 
 
-def test_a_newer_version_of_the_tool_runs_under_its_other_name_too(home: Home) -> None:
+def test_an_alias_runs_the_newest_version_of_its_tool(home: Home) -> None:
     home.alias()
     newer = home.add(msgspec.structs.replace(streams.DRAFT, code=streams.CODE + "# 2\n"), "p3")
     assert home.shelf.get(OTHER).digest == newer.digest
 
 
-def test_a_tool_s_own_name_goes_first(home: Home) -> None:
+def test_the_name_of_a_tool_takes_precedence_over_an_alias(home: Home) -> None:
     with pytest.raises(RegistryError, match="already"):
         home.alias(name=NAME)
     home.alias()
@@ -117,7 +117,7 @@ def test_a_tool_s_own_name_goes_first(home: Home) -> None:
         (Twin(name=NAME, version=1, digest=BuildDigest("0" * 64)), DigestMismatch),
     ],
 )
-def test_only_a_version_that_runs_and_is_the_one_that_was_compared(
+def test_an_alias_needs_the_compared_version_to_be_runnable(
     home: Home, twin: Twin, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -128,7 +128,7 @@ def test_only_a_version_that_runs_and_is_the_one_that_was_compared(
     assert [one.name for one in home.shelf.aliases.all()] == [OTHER]
 
 
-def test_it_is_a_move_of_the_tool_that_is_taken_back_and_made_again(home: Home) -> None:
+def test_an_alias_is_a_move_that_can_be_undone_and_redone(home: Home) -> None:
     home.alias()
     home.alias()
     found = home.kept.of(NAME)
@@ -149,7 +149,7 @@ def test_it_is_a_move_of_the_tool_that_is_taken_back_and_made_again(home: Home) 
         home.kept.unalias("nobody", by="bob")
 
 
-def test_a_name_that_was_given_to_another_tool_meanwhile_is_not_taken_from_it(home: Home) -> None:
+def test_an_alias_does_not_take_a_name_given_to_another_tool_meanwhile(home: Home) -> None:
     home.alias()
     other = home.add(
         msgspec.structs.replace(streams.DRAFT, name="second_tool", description="Does it too."), "p3"
@@ -160,7 +160,7 @@ def test_a_name_that_was_given_to_another_tool_meanwhile_is_not_taken_from_it(ho
     assert home.shelf.get(OTHER).draft.name == "second_tool"
 
 
-def test_another_process_sees_it_and_what_cannot_be_read_is_passed_over(home: Home, tmp_path: Path) -> None:
+def test_other_processes_see_an_alias_and_unreadable_ones_are_ignored(home: Home, tmp_path: Path) -> None:
     home.alias()
     home.table.put("alias:odd", {"alias": {"name": 5}})
     again = ToolLibrary(home.table, tmp_path / "box")

@@ -45,7 +45,7 @@ def opened(path: Path, tools: Sequence[tuple[ToolRecord, Sequence[Served]]] = TO
     return index
 
 
-def test_a_large_index_is_read_and_only_what_changed_is_indexed(tmp_path: Path, indexed: list[str]) -> None:
+def test_a_large_index_is_loaded_and_only_changes_are_indexed(tmp_path: Path, indexed: list[str]) -> None:
     path = tmp_path / "tools.index"
     first = answers(opened(path))
     assert path.stat().st_mode & 0o777 == 0o600 and len(indexed) == len(TOOLS)
@@ -94,7 +94,7 @@ def test_a_damaged_file_counts_as_missing(
     assert answers(opened(path)) == first and indexed == [], "it was written anew"
 
 
-def test_where_there_is_no_place_for_a_file_search_goes_on(tmp_path: Path) -> None:
+def test_search_works_without_a_place_for_the_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     assert answers(opened(tmp_path / "file" / "tools.index"))[0]
     (tmp_path / "tools.index").mkdir()

@@ -46,7 +46,7 @@ def changed(**changes) -> ToolDraft:
     return msgspec.structs.replace(DRAFT, **changes)
 
 
-def test_a_registered_tool_is_there_after_a_restart(data):
+def test_a_registered_tool_survives_a_restart(data):
     made = add(shelf(data))
     assert (made.version, made.state, made.parent_version) == (1, "provisional", None)
     again = shelf(data)
@@ -148,7 +148,7 @@ def test_line_ends_and_odd_characters_survive_byte_for_byte(data):
     assert [card.name for card in on.cards()] == [odd.name]
 
 
-def test_only_what_was_approved_is_registered(data):
+def test_only_approved_bytes_are_registered(data):
     on = shelf(data)
     with pytest.raises(DigestMismatch):
         on.register(DRAFT, Lock(), approval_id="p1", digest=BuildDigest("0" * 64), sources=())
@@ -274,9 +274,7 @@ def test_processes_that_count_at_the_same_time_lose_no_run(data):
     assert record.runs == 3 * each
 
 
-def test_runs_that_are_counted_together_count_as_they_do_one_by_one_and_are_on_disk(
-    data, tmp_path, monkeypatch
-):
+def test_runs_counted_together_equal_runs_counted_one_by_one_and_are_on_disk(data, tmp_path, monkeypatch):
     together, alone = shelf(data), shelf(tmp_path / "alone")
     for library in (together, alone):
         add(library)
@@ -351,7 +349,7 @@ print(on.register(draft, streams.LOCK, approval_id="p2", digest=build_digest(dra
     assert mine.next_version(DRAFT.name) == 3 and mine.get(DRAFT.name).draft.code == "x = 2"
 
 
-def test_a_version_number_is_given_once_even_when_the_index_lags(data):
+def test_a_version_number_is_used_once_even_if_the_index_lags(data):
     """The number is claimed in the file system, where two processes cannot both have it."""
 
     class Lagging:
@@ -382,7 +380,7 @@ def test_a_version_number_is_given_once_even_when_the_index_lags(data):
     assert one.get(DRAFT.name).draft == DRAFT
 
 
-def test_documents_that_cannot_be_read_are_passed_over(data):
+def test_unreadable_documents_are_ignored(data):
     table = DocumentTable(data / "registry.json", "tools")
     odd: Any
     for number, odd in enumerate(
@@ -433,7 +431,7 @@ STEPS = st.lists(
 @example([("add", 0, 0), ("run", 0, 0), ("run", 0, 1), ("run", 1, 0), ("forget", 1, 0), ("run", 1, 2)])
 @example([("add", 0, 0), ("run", 0, 0), ("wait", 0, 0)])
 @settings(max_examples=12)
-def test_what_is_taken_in_by_and_by_is_what_a_fresh_look_finds(steps: list[tuple[str, int, int]]) -> None:
+def test_incremental_updates_equal_a_fresh_read_of_the_library(steps: list[tuple[str, int, int]]) -> None:
     at = [datetime(2026, 11, 26, tzinfo=UTC)]
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder)

@@ -56,7 +56,7 @@ def test_the_lineage_lists_every_version_with_its_parent(home: Home) -> None:
         home.kept.of("nobody")
 
 
-def test_rolling_back_is_one_move_and_one_undo(home: Home) -> None:
+def test_a_rollback_is_one_move_and_one_undo(home: Home) -> None:
     found = home.kept.move(NAME, "rollback", None, by="ada", reason="v3 is worse")
     assert (found.current, home.states()) == (2, ["provisional", "provisional", "archived"])
     assert home.shelf.get(NAME).version == 2
@@ -79,7 +79,7 @@ def test_rolling_back_is_one_move_and_one_undo(home: Home) -> None:
 @pytest.mark.parametrize(
     ("kind", "state"), [("archive", "archived"), ("revoke", "revoked"), ("quarantine", "quarantined")]
 )
-def test_what_is_put_away_does_not_run_until_it_is_restored(home: Home, kind: str, state: str) -> None:
+def test_an_archived_tool_does_not_run_until_restored(home: Home, kind: str, state: str) -> None:
     for version in (3, 2, 1):
         home.kept.move(NAME, msgspec.convert(kind, str), version, by="ada")
     assert home.states() == [state] * 3
@@ -133,7 +133,7 @@ def test_trust_follows_the_runs(home: Home) -> None:
     assert home.kept.undo(NAME, by="ada").versions[2].state == "trusted"
 
 
-def test_what_lies_idle_becomes_stale_unless_it_is_pinned(home: Home) -> None:
+def test_an_idle_tool_becomes_stale_unless_pinned(home: Home) -> None:
     home.shelf.record_run(NAME, 3, ok=True, query="clean the list")
     home.now = START + timedelta(days=91)
     home.kept.move(NAME, "pin", 2, by="ada")
@@ -142,7 +142,7 @@ def test_what_lies_idle_becomes_stale_unless_it_is_pinned(home: Home) -> None:
     assert home.states()[2] != "stale"
 
 
-def test_a_use_of_an_earlier_alita_is_read(home: Home) -> None:
+def test_a_usage_record_of_an_earlier_version_is_read(home: Home) -> None:
     """Documents written before there was a memory of the last runs."""
     home.table.put(
         f"use:{NAME}:3",

@@ -85,7 +85,7 @@ def test_arguments_that_tests_give_by_their_place_keep_their_order() -> None:
     ("language", "names", "unknown"),
     [("bash", ("text", "most"), True), ("bash", ("text",), False), ("python", ("text", "most"), False)],
 )
-def test_a_pack_of_before_says_that_it_sorted_arguments(
+def test_a_pack_of_an_earlier_version_says_that_its_arguments_are_sorted(
     language: str, names: tuple[str, ...], unknown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema: Any = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
@@ -101,7 +101,7 @@ def test_a_pack_of_before_says_that_it_sorted_arguments(
     assert [*before.draft.input_schema["properties"]] == sorted(names)
 
 
-def test_what_was_packed_is_read_again_and_the_bytes_are_the_same_each_time() -> None:
+def test_packing_is_reproducible_and_reads_back_unchanged() -> None:
     assert made() == made()
     (tool,) = read(made()).tools
     assert (tool.draft, tool.lock, tool.version, tool.digest) == (
@@ -209,7 +209,7 @@ def alita(home: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["--home", str(home), "tools", *words])
 
 
-def test_a_pack_is_listed_with_who_signed_it_and_nothing_joins_by_that(shell: Shell, tmp_path: Path) -> None:
+def test_listing_a_pack_shows_its_signer_and_adds_nothing(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "mail.alita"
     done = alita(shell.home, "export", str(file), TOOL)
     assert done.exit_code == 0, done.output
@@ -241,7 +241,7 @@ def test_a_pack_is_listed_with_who_signed_it_and_nothing_joins_by_that(shell: Sh
     )
 
 
-def test_a_pack_whose_signature_does_not_hold_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_a_pack_with_an_invalid_signature_is_refused(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "mine.alita"
     file.write_bytes(made())
     with pytest.raises(UsageError, match="signature does not hold"):
@@ -249,7 +249,7 @@ def test_a_pack_whose_signature_does_not_hold_is_refused(shell: Shell, tmp_path:
     assert isinstance(alita(shell.home, "import", str(file)).exception, UsageError)
 
 
-def test_a_digest_that_nobody_saw_approves_nothing(shell: Shell, tmp_path: Path) -> None:
+def test_an_unseen_digest_approves_nothing(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "mail.alita"
     alita(shell.home, "export", str(file), TOOL)
     for digest in ("0" * 64, "abc", "", streams.DRAFT.digest[:4], streams.DRAFT.digest[:63]):
@@ -276,7 +276,7 @@ def register(shell: Shell, draft: ToolDraft, *sources: Source) -> None:
 @pytest.mark.parametrize(
     ("sorted_then", "names"), [(True, ("text", "most")), (True, ("text",)), (False, ("text", "most"))]
 )
-def test_a_list_of_a_pack_warns_of_the_tools_whose_arguments_were_sorted(
+def test_listing_a_pack_warns_of_tools_with_sorted_arguments(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sorted_then: bool, names: tuple[str, ...]
 ) -> None:
     schema: Any = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
@@ -316,7 +316,7 @@ KEY = "sk-ant-api03-" + "A1b2C3d4" * 11
     ],
     ids=" ".join,
 )
-def test_a_secret_anywhere_in_a_tool_goes_out_with_no_pack(
+def test_a_secret_anywhere_in_a_tool_is_not_exported(
     shell: Shell, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     register(shell, msgspec.structs.replace(HOLDER, **fields))
@@ -325,7 +325,7 @@ def test_a_secret_anywhere_in_a_tool_goes_out_with_no_pack(
     assert "holds what looks like a secret" in str(done.exception) and not file.exists()
 
 
-def test_a_secret_in_where_a_tool_comes_from_is_taken_out(shell: Shell, tmp_path: Path) -> None:
+def test_a_secret_in_the_origin_of_a_tool_is_removed(shell: Shell, tmp_path: Path) -> None:
     source = Source(url=f"https://a.example/?key={KEY}", title=f"of {KEY}", excerpt=f"Use {KEY} for it.")
     register(shell, HOLDER, source)
     file = tmp_path / "mine.alita"
@@ -341,9 +341,7 @@ def test_a_secret_in_where_a_tool_comes_from_is_taken_out(shell: Shell, tmp_path
     )
 
 
-def test_what_a_pack_claims_of_its_sources_is_shown_and_is_not_taken_over(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_sources_claimed_by_a_pack_are_shown_and_not_adopted(shell: Shell, tmp_path: Path) -> None:
     claimed = tuple(f"https://docs.python.org/{number}/" + "a" * 2_000 for number in range(200))
     record = msgspec.structs.replace(RECORD, lock=Lock(), draft=HOLDER)
     manifest, entries = pack("mine", [(record, Evidence(sources=claimed, accepted=("x" * 2_000,) * 200))])
@@ -363,7 +361,7 @@ def test_what_a_pack_claims_of_its_sources_is_shown_and_is_not_taken_over(
     assert [source.url for source in record.sources] == ["pack:mine"]
 
 
-def test_a_tool_that_calls_another_goes_with_it_and_waits_for_it(shell: Shell, tmp_path: Path) -> None:
+def test_a_pack_contains_the_callees_of_a_tool_which_are_approved_first(shell: Shell, tmp_path: Path) -> None:
     pin = f"{TOOL}@1:{streams.DIGEST}"
     caller = msgspec.structs.replace(
         streams.DRAFT, name="caller", requirements=(), code="def run(addresses: list) -> dict:\n    return {}\n",
@@ -393,7 +391,7 @@ def test_a_tool_that_calls_another_goes_with_it_and_waits_for_it(shell: Shell, t
     ]
 
 
-def test_every_version_of_npm_and_every_archive_that_is_another_here_is_told() -> None:
+def test_every_npm_package_that_resolves_differently_here_is_reported() -> None:
     def lock(*packages: tuple[str, str, str]) -> Lock:
         return Lock(
             packages=tuple(

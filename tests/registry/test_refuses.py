@@ -87,7 +87,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_what_was_approved_runs_as_it_was_granted(home: Home) -> None:
+def test_an_approved_tool_runs_with_its_approved_grants(home: Home) -> None:
     home.add(DRAFT, "p1", LESS)
     record = home.shelf.get(DRAFT.name)
     assert (record.draft, record.granted) == (DRAFT, LESS)
@@ -108,7 +108,7 @@ def test_a_manifest_widened_after_approval_is_refused(home: Home) -> None:
         home.shelf.get(DRAFT.name)
 
 
-def test_what_the_manifest_says_was_granted_grants_nothing(home: Home) -> None:
+def test_grants_in_the_manifest_have_no_effect(home: Home) -> None:
     home.add(DRAFT, "p1", LESS)
     home.manifest(lambda facts: facts.update(granted=msgspec.to_builtins(WANTS)))
     assert home.shelf.get(DRAFT.name).granted == LESS

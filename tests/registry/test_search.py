@@ -191,7 +191,7 @@ def best(index: ToolIndex, query: str) -> str:
 
 
 @pytest.mark.parametrize("query", ["Are these addresses valid: a@b.co, x@y", "validate email addresses"])
-def test_the_tool_for_email_addresses_is_found_and_dice_are_not_asked_for_it(query: str) -> None:
+def test_the_right_tool_is_found_and_others_are_not(query: str) -> None:
     index = library()
     assert best(index, query) == "validate_email_addresses"
     alone = ToolIndex()
@@ -230,13 +230,13 @@ def test_chances_lie_between_0_and_1_and_near_misses_lie_below_the_hits() -> Non
     assert bands == {"fits", "perhaps", "none"}
 
 
-def test_in_the_middle_band_the_model_sees_five_tools() -> None:
+def test_an_uncertain_search_shows_five_tools() -> None:
     found = library().search("check the text of a list for a number", 5)
     assert found.band == "perhaps" and len(found.hits) == 5 and found.near_misses == ()
     assert all(hit.input_schema for hit in found.hits)
 
 
-def test_what_a_tool_has_met_finds_it_again() -> None:
+def test_a_served_query_finds_its_tool_again() -> None:
     query = "are the people on my mailing list reachable"
     assert best(library(), query) == ""
     served: dict[str, tuple[str, ...]] = {
@@ -257,7 +257,7 @@ def test_a_history_moves_the_bands() -> None:
     assert "40 earlier searches" in after.evidence and "not measured here yet" in before.evidence
 
 
-def test_only_what_is_held_is_found():
+def test_a_removed_or_replaced_version_is_not_found():
     index = library()
     index.update([(record("roll_dice", *LIBRARY["roll_dice"], version=2), ())])
     assert index.search("roll dice", 5).hits[0].card.version == 2

@@ -36,14 +36,14 @@ def track(*showings: Showing, outcomes: tuple[RunOutcome, ...] = ()) -> Track:
     return Track(name="t", version=1, showings=showings, outcomes=outcomes)
 
 
-def test_needs_that_were_met_are_learned_and_others_are_not() -> None:
+def test_only_needs_that_were_met_are_learned() -> None:
     known = track(
         showing(1), showing(2, accepted=False), outcomes=(outcome("accepted", "a clause"), outcome("ran", "")),
     )  # fmt: skip
     assert {one.query for one in served(((None, known),), NOW)} == {"need 1", "a clause"}
 
 
-def test_older_needs_count_less_and_what_the_person_praised_more() -> None:
+def test_older_needs_count_less_and_praised_ones_more() -> None:
     known = track(
         *(showing(days, days=days) for days in (400, 200, 100, 40, 0)), outcomes=(outcome("up", "praised"),)
     )
@@ -56,7 +56,7 @@ def test_older_needs_count_less_and_what_the_person_praised_more() -> None:
     assert 0 < served(((None, odd),), NOW)[0].weight < 1
 
 
-def test_the_newest_needs_of_all_versions_are_kept() -> None:
+def test_the_newest_needs_of_all_versions_count() -> None:
     old = track(*(showing(n, days=60) for n in range(QUERIES)))
     new = track(*(showing(100 + n) for n in range(3)))
     queries = [one.query for one in served(((None, old), (None, new)), NOW)]
@@ -64,7 +64,7 @@ def test_the_newest_needs_of_all_versions_are_kept() -> None:
 
 
 @pytest.mark.parametrize(("runs", "outcomes", "kept"), [(2, 0, 2), (3, 1, 2), (3, 3, 0), (90, OUTCOMES, 0)])
-def test_what_was_learned_before_outcomes_were_kept_stays(runs: int, outcomes: int, kept: int) -> None:
+def test_needs_learned_before_outcomes_were_recorded_still_count(runs: int, outcomes: int, kept: int) -> None:
     use = Use(name="t", version=1, runs=runs, queries=("first", "second"))
     known = track(outcomes=tuple(RunOutcome(run=str(n), at="", grade="ran") for n in range(outcomes)))
     assert len(served(((use, known),), NOW)) == kept

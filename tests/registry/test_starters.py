@@ -38,12 +38,12 @@ GRANTS = {
 }
 
 
-def test_there_are_these_and_each_asks_for_no_more() -> None:
+def test_the_starters_request_exactly_these_grants() -> None:
     assert {name: STARTERS.draft(name).capabilities for name in STARTERS.names()} == GRANTS
 
 
 @pytest.mark.parametrize("name", GRANTS)
-def test_a_starter_meets_the_contract_of_every_tool(name: str) -> None:
+def test_every_starter_meets_the_contract_of_tools(name: str) -> None:
     hosts = ("GET a.example:443",) if name in ("api_query", "browse", "download") else ()
     secrets = [f"KEY@{one.split()[1]}" for one in hosts] if name == "api_query" else []
     draft = STARTERS.draft(name, hosts, secrets)
@@ -70,7 +70,7 @@ def test_hosts_are_chosen_by_the_person_and_are_part_of_the_digest() -> None:
     assert len({plain.digest, one.digest, STARTERS.draft("api_query", ["b.example:443"]).digest}) == 3
 
 
-def test_what_cannot_be_chosen_is_refused() -> None:
+def test_invalid_hosts_for_a_starter_are_refused() -> None:
     arguments: tuple[Any, ...]
     for arguments in (
         ("api_query", ["a.example"]),
@@ -84,7 +84,7 @@ def test_what_cannot_be_chosen_is_refused() -> None:
             STARTERS.draft(name)
 
 
-def test_the_examples_of_the_document_are_calls_that_the_starters_take() -> None:
+def test_the_documented_examples_are_valid_calls() -> None:
     page = (Path(__file__).parents[2] / "docs" / "starters.md").read_text()
     shown: set[str] = set()
     for row in re.findall(r"^\| (`.*)\|$", page, re.MULTILINE):

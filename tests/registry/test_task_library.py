@@ -32,7 +32,7 @@ def lend(on: TaskLibrary) -> None:
     on.lend(LATER, LOCK, version=2, approval_id="p2", digest=digest, grants=Capabilities())
 
 
-def test_what_is_lent_comes_first_and_goes_again(shelf: ToolLibrary) -> None:
+def test_a_lent_tool_comes_first_and_is_given_back(shelf: ToolLibrary) -> None:
     mine, other = TaskLibrary(shelf), TaskLibrary(shelf)
     lend(mine)
     assert (mine.get(NAME).version, mine.get(NAME, 1).draft, mine.get(NAME, 2).draft) == (2, DRAFT, LATER)
@@ -46,7 +46,7 @@ def test_what_is_lent_comes_first_and_goes_again(shelf: ToolLibrary) -> None:
         mine.get(NAME, 2)
 
 
-def test_its_runs_are_counted_nowhere(shelf: ToolLibrary) -> None:
+def test_runs_of_a_lent_tool_are_not_counted(shelf: ToolLibrary) -> None:
     mine = TaskLibrary(shelf)
     lend(mine)
     lent = FinishedRun(name=NAME, version=2, ok=False, query="x")
@@ -55,7 +55,7 @@ def test_its_runs_are_counted_nowhere(shelf: ToolLibrary) -> None:
     assert [(one.version, one.runs) for one in shelf.versions(NAME)] == [(1, 1)]
 
 
-def test_only_what_was_approved_is_lent(shelf: ToolLibrary) -> None:
+def test_only_approved_builds_are_lent(shelf: ToolLibrary) -> None:
     mine = TaskLibrary(shelf)
     with pytest.raises(DigestMismatch):
         mine.lend(LATER, LOCK, version=2, approval_id="p2", digest=streams.DIGEST)
@@ -64,7 +64,7 @@ def test_only_what_was_approved_is_lent(shelf: ToolLibrary) -> None:
         lend(mine)
 
 
-def test_what_joins_the_library_is_lent_no_more(shelf: ToolLibrary) -> None:
+def test_a_build_that_joins_the_library_is_no_longer_lent(shelf: ToolLibrary) -> None:
     mine = TaskLibrary(shelf)
     lend(mine)
     mine.register(LATER, LOCK, approval_id="p3", digest=build_digest(LATER, LOCK), sources=())

@@ -34,7 +34,7 @@ def value(*outcomes: RunOutcome) -> float:
     return reliability(NEVER, track(*outcomes), NOW).value
 
 
-def test_the_number_is_a_beta_mean_and_says_what_it_comes_from() -> None:
+def test_reliability_is_a_beta_mean_and_shows_its_sources() -> None:
     assert value() == 0.85, "an approved tool is taken for 3.4 good runs of 4"
     ten = [outcome(n, "accepted", days=40 * n / 8) for n in range(9)] + [outcome(9, "down")]
     said = reliability(NEVER, track(*ten), NOW)
@@ -44,7 +44,7 @@ def test_the_number_is_a_beta_mean_and_says_what_it_comes_from() -> None:
     assert "not as its schema says" in reliability(NEVER, track(outcome(0, "misfit")), NOW).words
 
 
-def test_what_is_old_counts_half_after_thirty_days() -> None:
+def test_outcomes_count_half_after_thirty_days() -> None:
     fresh, old = value(outcome(0, "failed")), value(outcome(0, "failed", days=30))
     assert fresh == pytest.approx(3.4 / 5, abs=1e-4)
     assert old == pytest.approx(3.4 / 4.5, abs=1e-4)
@@ -52,13 +52,13 @@ def test_what_is_old_counts_half_after_thirty_days() -> None:
     assert value(outcome(0, "failed", days=-5)) == fresh, "a clock that went back makes nothing heavier"
 
 
-def test_that_nothing_was_raised_says_less_than_an_answer_and_the_person_says_the_most() -> None:
+def test_a_rating_outweighs_an_answer_which_outweighs_a_run_without_error() -> None:
     assert 0.85 < value(outcome(0, "ran")) < value(outcome(0, "accepted")) < value(outcome(0, "up"))
     assert 0.85 > value(outcome(0, "failed")) == value(outcome(0, "misfit")) > value(outcome(0, "down"))
     assert value(outcome(0, "down", share=0.25)) > value(outcome(0, "down"))
 
 
-def test_a_run_has_one_outcome_and_the_person_has_the_last_word() -> None:
+def test_a_run_has_one_outcome_and_a_rating_overrides_it() -> None:
     one = track(outcome(0, "ran"), outcome(0, "accepted"), outcome(0, "ran"))
     assert [o.grade for o in one.outcomes] == ["accepted"]
     down = with_outcomes(one, [outcome(0, "down")])
@@ -67,7 +67,7 @@ def test_a_run_has_one_outcome_and_the_person_has_the_last_word() -> None:
     assert with_outcomes(down, [outcome(0, "down")]) == down, "the same again changes nothing"
 
 
-def test_the_record_stays_small() -> None:
+def test_the_record_of_outcomes_stays_small() -> None:
     many = track(*(outcome(n, "accepted") for n in range(3 * OUTCOMES)))
     assert len(many.outcomes) == OUTCOMES and many.outcomes[-1].run == f"s/c{3 * OUTCOMES - 1}"
     long = with_outcomes(
@@ -76,7 +76,7 @@ def test_the_record_stays_small() -> None:
     assert len(msgspec.json.encode(long)) < 1000
 
 
-def test_needs_are_counted_and_a_tool_that_is_passed_by_knows_it() -> None:
+def test_needs_are_counted_including_those_for_which_a_tool_was_passed_over() -> None:
     def need(n: int, *, shown: bool = True, used: bool = False) -> Showing:
         return Showing(
             need=f"s/a{n}", query="double", at=NOW.isoformat(), shown=shown, used=used, accepted=used
@@ -105,7 +105,7 @@ def registered(folder: Path) -> ToolLibrary:
     return made
 
 
-def test_a_correction_takes_trust_that_runs_gave_and_later_answers_give_it_back(tmp_path: Path) -> None:
+def test_a_correction_lowers_trust_and_later_answers_restore_it(tmp_path: Path) -> None:
     made = registered(tmp_path)
     name = streams.DRAFT.name
     assert made.note(name, 1, [outcome(0, "accepted"), outcome(1, "accepted")]) == "trusted"
@@ -126,7 +126,7 @@ def test_runs_that_raised_nothing_and_answered_nothing_are_no_reason_to_trust(tm
     assert made.note(name, 1, [outcome(1, "accepted")]) == "trusted"
 
 
-def test_of_two_that_fit_the_one_that_is_relied_on_comes_first_and_the_other_says_why_not(
+def test_of_two_fitting_tools_the_more_reliable_comes_first_and_the_other_says_why(
     tmp_path: Path,
 ) -> None:
     made = library(tmp_path)
@@ -146,7 +146,7 @@ def test_of_two_that_fit_the_one_that_is_relied_on_comes_first_and_the_other_say
     assert "not relied on" not in hit_text(hits[0])
 
 
-def test_what_came_of_runs_is_kept_apart_from_the_counts(tmp_path: Path) -> None:
+def test_outcomes_are_stored_apart_from_run_counts(tmp_path: Path) -> None:
     made, name = registered(tmp_path), streams.DRAFT.name
     other = library(tmp_path)
     other.note(name, 1, [outcome(0, "down")])

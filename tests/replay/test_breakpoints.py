@@ -55,12 +55,12 @@ def test_a_cost_breakpoint_stops_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["nonsense", "tool=", "cost>", "cost>x", "cost<1", "error;approval"])
-def test_what_is_no_condition_is_refused(text: str) -> None:
+def test_an_invalid_breakpoint_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a breakpoint"):
         breakpoints(text)
 
 
-async def test_playing_stops_and_goes_on() -> None:
+async def test_playing_stops_at_breakpoints_and_continues() -> None:
     playback = Playback(Recording(WALK))
     playback.stop_at("approval")
     playback.faster(20)
@@ -117,7 +117,7 @@ def test_a_recording_that_grew_equals_one_read_at_once(name: str) -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, len(WALK)), st.integers(0, len(WALK)))
-def test_a_player_stays_where_it_is_while_its_tape_grows(first: int, position: int) -> None:
+def test_a_player_keeps_its_position_while_its_tape_grows(first: int, position: int) -> None:
     tape = LiveTape(WALK[:first])
     player = tape.player()
     assert (player.position, player.total) == (first, first)

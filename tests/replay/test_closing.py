@@ -16,7 +16,7 @@ from tests.crash.scene import Person, open_app
 
 
 @pytest.mark.parametrize("leaves", ["at the end", "early", "before it began"])
-async def test_closing_folds_only_what_no_screen_has_shown(
+async def test_closing_folds_only_events_that_no_screen_has_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaves: str
 ) -> None:
     fold_all, folded = fold.fold_all, []

@@ -27,7 +27,7 @@ def events() -> list[Envelope]:
     return list(islice(long_session(), _EVENTS))
 
 
-async def test_closing_hashes_only_what_is_new(
+async def test_closing_hashes_only_new_chunks(
     events: list[Envelope], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = fold_all(events[:-5])
@@ -59,13 +59,13 @@ async def test_closing_hashes_only_what_is_new(
     assert closed_with == fingerprint(fold_all(events))
 
 
-def test_a_long_session_that_is_left_at_once_makes_nobody_wait(events: list[Envelope]) -> None:
+def test_leaving_a_long_session_at_once_is_quick(events: list[Envelope]) -> None:
     history = History(events)
     assert ClosingState().fingerprint(history, fold_all(events), attended=True) == ""
     assert ClosingState().fingerprint(history, None, attended=False) == fingerprint(fold_all(events))
 
 
-def test_the_hash_of_a_chunk_is_forgotten_with_it(events: list[Envelope]) -> None:
+def test_the_cached_hash_of_a_chunk_is_dropped_with_it(events: list[Envelope]) -> None:
     digests = Digests()
     fingerprint(fold_all(events), digests)
     digests.missing(fold_all(events[:100]))

@@ -57,7 +57,7 @@ def saying(text: str) -> list[Envelope]:
 
 
 @pytest.mark.parametrize("wanted", ENDINGS)
-def test_what_is_redacted_is_in_no_format_and_each_says_so(wanted: Format) -> None:
+def test_redacted_text_is_in_no_export_format_and_each_states_the_redaction(wanted: Format) -> None:
     secret = "validate email addresses"
     assert secret in export(walkthrough(), wanted, same)
     written = export(walkthrough(), wanted, without(secret))
@@ -93,7 +93,7 @@ def test_a_damaged_line_stays_in_its_place() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "no json at all\n", '{"alita_session": 1}\n', "[]\n{}\n"])
-def test_what_is_no_session_is_refused(text: str) -> None:
+def test_a_file_that_is_no_session_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no session"):
         from_jsonl(text, "imported")
 
@@ -106,7 +106,7 @@ def test_a_surrogate_alone_does_not_end_an_export() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recording_keeps_to_its_format(name: str) -> None:
+def test_a_recording_follows_the_asciicast_format(name: str) -> None:
     whole = golden(name)
     head, *lines = export(whole, "asciicast", same).splitlines()
     about = json.loads(head)
@@ -148,7 +148,7 @@ def test_asciinema_itself_plays_a_recording(name: str, how: tuple[str, ...], tmp
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_markdown_says_everything_that_the_trace_says(name: str) -> None:
+def test_markdown_contains_everything_in_the_trace(name: str) -> None:
     written = export(golden(name), "markdown", same)
     plain = re.sub(r"\\([\\`*_{}\[\]<>#|~!&])", r"\1", written)
     for row in fold_all(golden(name)).trace:

@@ -38,7 +38,7 @@ def closed(envelopes: list[Envelope]) -> list[Envelope]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_recorded_at_the_close_comes_out_again(name: str) -> None:
+def test_a_replay_reaches_the_state_recorded_at_the_close(name: str) -> None:
     whole = closed(golden(name))
     found = play_through([decode(encode(one)) for one in whole])
     assert found.same and found.closings
@@ -46,7 +46,7 @@ def test_what_was_recorded_at_the_close_comes_out_again(name: str) -> None:
     assert found.events == len(whole)
 
 
-def test_a_close_without_a_state_is_named_and_not_called_the_same() -> None:
+def test_a_close_without_a_state_is_reported_as_not_comparable() -> None:
     whole = closed(walkthrough())
     hasty = [*whole[:-1], replace(whole[-1], event=e.SessionClosed())]
     found = play_through(hasty)
@@ -54,7 +54,7 @@ def test_a_close_without_a_state_is_named_and_not_called_the_same() -> None:
     assert play_through(whole).unrecorded == ()
 
 
-def test_it_is_the_same_in_another_process() -> None:
+def test_the_fingerprint_is_the_same_in_another_process() -> None:
     here = play_through(walkthrough()).state
     done = subprocess.run(
         [sys.executable, "-c", _AGAIN, "."], capture_output=True, text=True, check=True,
@@ -63,7 +63,7 @@ def test_it_is_the_same_in_another_process() -> None:
     assert done.stdout.strip() == here
 
 
-def test_any_event_that_shows_differently_changes_it() -> None:
+def test_any_visible_difference_changes_the_fingerprint() -> None:
     whole = closed(walkthrough())
     state = play_through(whole).state
     for index, one in enumerate(whole):
@@ -81,7 +81,7 @@ def test_any_event_that_shows_differently_changes_it() -> None:
         assert found.state != state
 
 
-def test_a_session_that_was_resumed_is_held_against_each_close() -> None:
+def test_a_resumed_session_is_compared_at_each_close() -> None:
     first = closed(walkthrough())
     last = first[-1]
     assert last.seq is not None
@@ -95,14 +95,14 @@ def test_a_session_that_was_resumed_is_held_against_each_close() -> None:
     assert not wrong.same and [closing.same for closing in wrong.closings] == [True, False]
 
 
-def test_what_another_version_recorded_is_not_held_against_it() -> None:
+def test_a_state_recorded_by_another_version_is_not_compared() -> None:
     *before, last = closed(walkthrough())
     other = replace(last, event=e.SessionClosed(state="00", version="0.0.1"))
     found = play_through([*before, other])
     assert found.same and found.closings[0].foreign
 
 
-def test_what_is_still_growing_takes_no_part() -> None:
+def test_live_output_does_not_change_the_fingerprint() -> None:
     view = fold_all(walkthrough()[:20])
     hint = e.ModelDelta(call_id="c", role="orchestrator", channel="text", text="half a wo")
     grown = fold(view, replace(walkthrough()[20], seq=None, event=hint))

@@ -43,7 +43,7 @@ def live(history) -> tuple[LiveTape, SessionView]:
     return tape, view
 
 
-def test_the_view_with_texts_left_out_is_the_folded_one_wherever_it_is_looked_at(file):
+def test_a_view_with_deferred_texts_equals_the_folded_one_everywhere(file):
     tape, view = live(file.history())
     whole = file.envelopes()
     assert view == fold_all(whole) == tape.newest() and fingerprint(view) == fingerprint(fold_all(whole))
@@ -56,7 +56,7 @@ def test_the_view_with_texts_left_out_is_the_folded_one_wherever_it_is_looked_at
     assert view != other and fingerprint(view) != fingerprint(other)
 
 
-def test_searching_and_explaining_say_the_same(file):
+def test_searching_and_explaining_give_the_same_results(file):
     tape, _ = live(file.history())
     plain = Recording(file.envelopes())
     for needle in ("größer", "データ", "notice 1", "nothing says this"):
@@ -68,7 +68,7 @@ def test_searching_and_explaining_say_the_same(file):
     assert list(Recording.prepared(file.history()).envelopes) == list(plain.envelopes)
 
 
-def test_a_text_that_cannot_be_read_any_more_says_so(path, tmp_path):
+def test_an_unreadable_deferred_text_says_so(path, tmp_path):
     gone = Path(shutil.copy(path, tmp_path))
     file = SessionFile.open(gone, readonly=True)
     _, view = live(file.history())

@@ -93,7 +93,7 @@ async def settle() -> None:
 Desk = tuple[Playback, HandTicker, Reader]
 
 
-async def test_paused_it_gives_nothing_and_waits_on_no_clock(desk: Desk) -> None:
+async def test_a_paused_playback_emits_nothing_and_sets_no_timer(desk: Desk) -> None:
     playback, ticker, reader = desk
     await settle()
     ticker.advance(1000)
@@ -103,7 +103,7 @@ async def test_paused_it_gives_nothing_and_waits_on_no_clock(desk: Desk) -> None
     assert not playback.playing
 
 
-async def test_it_plays_in_recorded_time(desk: Desk) -> None:
+async def test_playback_follows_recorded_time(desk: Desk) -> None:
     playback, ticker, reader = desk
     playback.toggle()
     await settle()
@@ -117,7 +117,7 @@ async def test_it_plays_in_recorded_time(desk: Desk) -> None:
     assert reader.seen == [1, 2]
 
 
-async def test_a_long_pause_is_capped_and_told(desk: Desk) -> None:
+async def test_a_long_pause_is_shortened_and_reported(desk: Desk) -> None:
     playback, ticker, reader = desk
     playback.seek(4)
     reader.jump()
@@ -141,7 +141,7 @@ async def test_the_playback_speed_scales_the_wait(desk: Desk, speed: float) -> N
     assert ticker.waits[-1] == pytest.approx(playback.recording.gap(1) / speed)
 
 
-async def test_a_change_of_speed_holds_for_the_rest_of_a_gap(desk: Desk) -> None:
+async def test_a_change_of_speed_applies_to_the_rest_of_a_gap(desk: Desk) -> None:
     playback, ticker, _reader = desk
     playback.seek(4)
     playback.toggle()
@@ -152,7 +152,7 @@ async def test_a_change_of_speed_holds_for_the_rest_of_a_gap(desk: Desk) -> None
     assert ticker.waits == [IDLE_CAP, pytest.approx((IDLE_CAP - 1.0) / 2)]
 
 
-async def test_without_a_limit_it_plays_to_the_end_and_stays_there(desk: Desk) -> None:
+async def test_without_a_limit_playback_runs_to_the_end_and_stays_there(desk: Desk) -> None:
     playback, ticker, reader = desk
     playback.faster(99)
     assert playback.speed == float("inf")
@@ -178,7 +178,7 @@ async def test_a_seek_keeps_the_play_state(desk: Desk) -> None:
     assert playback.position == 0
 
 
-async def test_going_back_in_a_gap_owes_it_nothing(desk: Desk) -> None:
+async def test_seeking_back_during_a_gap_starts_it_afresh(desk: Desk) -> None:
     playback, ticker, _reader = desk
     playback.seek(4)
     playback.toggle()
@@ -189,7 +189,7 @@ async def test_going_back_in_a_gap_owes_it_nothing(desk: Desk) -> None:
     assert ticker.waits[-1] == IDLE_CAP
 
 
-async def test_the_controls_say_when_there_is_nothing_further(desk: Desk) -> None:
+async def test_controls_report_when_there_is_nothing_further(desk: Desk) -> None:
     playback, _ticker, _reader = desk
     assert not playback.move_mark({"error"}, 1), "nothing failed in this session"
     assert playback.move_mark({"build", "approval", "error"}, 1)
@@ -202,7 +202,7 @@ async def test_the_controls_say_when_there_is_nothing_further(desk: Desk) -> Non
     assert playback.move_step(-1)
 
 
-async def test_cancelling_the_reader_lets_go_at_once(desk: Desk) -> None:
+async def test_cancelling_the_reader_returns_at_once(desk: Desk) -> None:
     playback, _ticker, reader = desk
     playback.seek(4)
     playback.toggle()
@@ -215,7 +215,7 @@ async def test_cancelling_the_reader_lets_go_at_once(desk: Desk) -> None:
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("tsfbmejw"), st.integers(0, 50)), max_size=25))
-def test_whatever_is_pressed_the_reader_shows_the_fold(moves: list[tuple[str, int]]) -> None:
+def test_after_any_controls_the_reader_shows_the_folded_view(moves: list[tuple[str, int]]) -> None:
     """A seek's view may be handed over late: it still fits what the source yields next."""
 
     async def go() -> None:

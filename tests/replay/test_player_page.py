@@ -61,7 +61,7 @@ def shown(page: Page) -> list[str]:
     return found
 
 
-def test_it_shows_what_the_console_shows_at_every_event(page: Page) -> None:
+def test_the_player_shows_what_the_console_shows_at_every_event(page: Page) -> None:
     whole = walkthrough()
     page.press("Home")
     for count in range(1, len(whole) + 1):
@@ -76,7 +76,7 @@ def test_it_shows_what_the_console_shows_at_every_event(page: Page) -> None:
     assert position(page) == len(whole) - 1
 
 
-def test_keys_go_where_they_say(page: Page) -> None:
+def test_keys_of_the_player_go_where_they_say(page: Page) -> None:
     recording = Recording(walkthrough())
     total = len(recording)
     for tenth in "0123456789":
@@ -123,7 +123,7 @@ def test_the_exported_player_plays_to_the_end(page: Page) -> None:
     assert "Play" in page.value("document.getElementById('play').textContent")
 
 
-def test_a_point_on_the_line_is_a_place_in_the_session(page: Page) -> None:
+def test_a_point_on_the_timeline_is_a_place_in_the_session(page: Page) -> None:
     box = page.value(
         "(r => [r.left, r.top, r.width])(document.getElementById('line').getBoundingClientRect())"
     )
@@ -133,13 +133,13 @@ def test_a_point_on_the_line_is_a_place_in_the_session(page: Page) -> None:
     assert position(page) == pytest.approx(len(walkthrough()) / 2, abs=1)
 
 
-def test_it_makes_no_request_and_reports_no_error(page: Page) -> None:
+def test_the_player_makes_no_request_and_reports_no_error(page: Page) -> None:
     assert page.requests() == []
     assert page.complaints() == []
     assert "redacted" in page.value("document.getElementById('redacted').textContent")
 
 
-def test_a_long_session_is_laid_out_in_part_and_all_of_it_can_be_had(tmp_path: Path) -> None:
+def test_a_long_session_is_laid_out_in_part_and_can_be_read_completely(tmp_path: Path) -> None:
     first = walkthrough()[0]
     events = [e.NoticeRaised(level="info", text=f"notice {n}") for n in range(2, 1502)]
     whole = [first] + [

@@ -45,7 +45,7 @@ def test_seeking_in_any_order_gives_the_plain_fold(positions: list[int]) -> None
         assert recording.view_at(position) == fold_all(LONG.envelopes[: max(0, position)])
 
 
-def test_a_seek_folds_no_more_than_one_stretch() -> None:
+def test_states_at_checkpoints_are_not_folded_again() -> None:
     assert len(LONG) > 3 * CHECKPOINT_EVERY
     recording = Recording.prepared(LONG.envelopes)
     far = len(LONG) // CHECKPOINT_EVERY * CHECKPOINT_EVERY
@@ -53,12 +53,12 @@ def test_a_seek_folds_no_more_than_one_stretch() -> None:
     assert recording.view_at(0) == SessionView()
 
 
-def test_transient_repeated_and_disordered_events_are_left_out() -> None:
+def test_transient_repeated_and_disordered_events_are_ignored() -> None:
     recording = Recording([*WALK, *DURABLE[3:6]])
     assert [one.seq for one in recording.envelopes] == [one.seq for one in DURABLE]
 
 
-def test_an_unreadable_record_has_no_time_of_its_own() -> None:
+def test_an_unreadable_record_adds_no_time() -> None:
     odd = Envelope(
         seq=DURABLE[4].seq,
         session_id=DURABLE[4].session_id,
@@ -87,7 +87,7 @@ def _later(envelope: Envelope, seconds: float) -> Envelope:
     return msgspec.structs.replace(envelope, at=envelope.at + timedelta(seconds=seconds))
 
 
-def test_marks_are_found_both_ways_and_only_of_the_kind() -> None:
+def test_marks_are_found_in_both_directions_and_by_kind() -> None:
     recording = Recording(WALK)
     asked = next(n for n, one in enumerate(DURABLE, 1) if isinstance(one.event, e.ApprovalRequested))
     assert recording.find_mark(0, {"approval"}, 1) == asked
@@ -99,7 +99,7 @@ def test_marks_are_found_both_ways_and_only_of_the_kind() -> None:
     assert recording.find_mark(resolved, {"approval"}, 1) is None
 
 
-def test_steps_are_found_both_ways() -> None:
+def test_steps_are_found_in_both_directions() -> None:
     recording = Recording(WALK)
     position, seen = 0, []
     while (following := recording.find_step(position, 1)) is not None:

@@ -69,7 +69,7 @@ async def test_a_right_tool_passes_every_check(podman: PodmanSandbox):
     assert {one.gate: (one.state, one.summary) for one in results if one.state != "passed"} == {}
 
 
-async def test_results_refusals_and_faults_are_told_apart(podman: PodmanSandbox):
+async def test_results_refusals_and_faults_are_distinguished(podman: PodmanSandbox):
     draft = bash()
     good = await ran(podman, draft, {"text": "b a b", "most": 1})
     assert (good.status, good.result) == ("ok", [{"word": "b", "count": 2}])
@@ -86,7 +86,7 @@ async def test_results_refusals_and_faults_are_told_apart(podman: PodmanSandbox)
         assert said in report.error
 
 
-async def test_tests_that_notice_nothing_and_lines_that_nothing_runs_are_found(podman: PodmanSandbox):
+async def test_useless_tests_and_unreached_lines_are_found(podman: PodmanSandbox):
     bench = Workbench(podman, ROOMY)
     idle = "from words_often import run\n\n\ndef test_runs():\n    assert run('a', 1) is not None\n"
     draft = bash(tests=idle)
@@ -142,7 +142,7 @@ async def test_every_program_that_a_script_may_call_is_in_the_image(podman: Podm
     assert (report.status, report.result) == ("ok", []), report
 
 
-async def test_what_shellcheck_warns_of_goes_back_to_the_model(podman: PodmanSandbox):
+async def test_warnings_of_shellcheck_go_back_to_the_model(podman: PodmanSandbox):
     prover = Prover(
         Bus("b", Kept(), lambda: datetime.now(UTC)), podman, before=(), after=(), limits=ROOMY, progress=quiet
     )

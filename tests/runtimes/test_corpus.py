@@ -41,13 +41,13 @@ def named(sample: Sample | ToolDraft) -> str:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("draft", HONEST, ids=named)
-def test_an_honest_draft_is_not_marked(draft: ToolDraft):
+def test_an_honest_draft_has_no_finding(draft: ToolDraft):
     assert marked(draft) == []
 
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("sample", BAD, ids=named)
-def test_a_bad_draft_does_not_come_out_clean(sample: Sample):
+def test_a_bad_draft_has_a_finding(sample: Sample):
     assert marked(sample.draft)
 
 

@@ -147,7 +147,7 @@ export async function run(input) {{
 
 
 @pytest.mark.parametrize("look", sorted(STACKS))
-async def test_no_stack_tells_the_sign(podman: PodmanSandbox, look: str):
+async def test_no_stack_trace_reveals_the_sign(podman: PodmanSandbox, look: str):
     assert not await claims(podman, forger_by_stack(STACKS[look]))
 
 
@@ -193,14 +193,14 @@ async def test_coverage_of_code_that_could_look_at_itself_is_not_counted(
     assert found.state == "skipped", found.summary
 
 
-def test_a_place_in_pieces_that_shows_the_process_is_named():
+def test_a_split_path_of_process_files_is_reported():
     found = runtime_of("javascript").uses(ITSELF["its own memory"]).found
     assert [one.text for one in found if one.rule == "ast/introspection"] == [
         "/proc/: looks into what runs it"
     ]
 
 
-async def test_marks_with_the_sign_would_count(podman: PodmanSandbox):
+async def test_forged_marks_with_the_right_sign_count(podman: PodmanSandbox):
     """The forgers above would be seen: the same programs, told the sign, claim the line."""
     assert await claims(podman, forger_in_bash("declare -f"))
 

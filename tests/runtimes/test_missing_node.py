@@ -76,7 +76,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     return app
 
 
-async def test_what_is_known_of_tools_in_python_needs_no_node(home: AppContext) -> None:
+async def test_proposals_about_python_tools_need_no_node(home: AppContext) -> None:
     known = {str(tool.record.draft.name): tool for tool in await gather(home, faults=False)}
     assert {"double_it", "double_number", "double_on_node"} == set(known)
     for name, other in (("double_it", "double_number"), ("double_number", "double_it")):

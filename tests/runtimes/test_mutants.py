@@ -46,25 +46,25 @@ def missing(said: dict[str, set[str]], promised: dict[str, set[str]]) -> dict[st
     return {line: left for line, wanted in promised.items() if (left := wanted - said[line])}
 
 
-def test_what_can_be_wrong_in_scripts_without_an_operator():
+def test_scripts_without_operators_have_mutants():
     code = "\n".join(("#!/usr/bin/env bash", "set -euo pipefail", *SCRIPTS, ""))
     assert missing(changes("bash", code), SCRIPTS) == {}
     alone = "sed 's/a/b/' <<<\"$text\""
     assert "it answers null" in changes("bash", f"#!/usr/bin/env bash\n{alone}\n")[alone]
 
 
-def test_what_can_be_wrong_in_modules_without_an_operator():
+def test_modules_without_operators_have_mutants():
     bodies = "\n".join(f"function f{number}(text) {{\n  {line}\n}}" for number, line in enumerate(MODULES))
     assert missing(changes("javascript", bodies), MODULES) == {}
 
 
-def test_what_is_told_to_people_is_not_changed():
+def test_messages_for_people_are_not_mutated():
     told = 'if (( n > 1 )); then\n  printf "no: %s\\n" "$n" >&2\n  exit 65\nfi\njq -e ".a | error(\\"no\\")" <<<"$n"\n'
     said = set().union(*changes("bash", f"#!/usr/bin/env bash\n{told}").values())
     assert said and not [one for one in said if "no" in one or "%s" in one or "65" in one], said
 
 
-def test_every_wrong_script_is_a_script():
+def test_every_mutant_of_a_script_parses():
     """A version that Bash cannot read says nothing of the tests."""
     bash = shutil.which("bash") or "/bin/bash"
     script = "\n".join(("#!/usr/bin/env bash", *SCRIPTS, ""))

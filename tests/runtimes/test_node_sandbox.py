@@ -41,7 +41,7 @@ async def test_a_right_tool_answers_passes_its_tests_and_runs_every_line(podman:
 
 
 @pytest.mark.walk
-async def test_packages_of_npm_are_there_for_the_tool_its_tests_coverage_and_mutants(
+async def test_packages_of_npm_are_available_to_tool_tests_coverage_and_mutants(
     podman: PodmanSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     registry = NpmRegistry(offered())
@@ -75,7 +75,7 @@ async def test_packages_of_npm_are_there_for_the_tool_its_tests_coverage_and_mut
 
 
 @pytest.mark.walk
-async def test_calls_with_packages_of_npm_share_a_container_and_nothing_in_it(
+async def test_calls_with_packages_of_npm_share_a_container_but_no_state(
     ready: EngineSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     registry = NpmRegistry([Package("counter", files={"index.js": "let n = 0; module.exports = () => ++n;"})])
@@ -121,7 +121,7 @@ export async function run(input) {
         await sandbox.close()
 
 
-async def test_refusals_and_faults_are_told_apart_and_limits_hold(podman: PodmanSandbox):
+async def test_refusals_and_faults_are_distinguished_and_limits_hold(podman: PodmanSandbox):
     for line, status, exception, said in (
         ('throw new RangeError("too small")', "error", "RangeError", "too small"),
         ("return undefined", "error", "TypeError", "no JSON value"),

@@ -82,14 +82,14 @@ def told(language: str, lines: Sequence[str]) -> dict[str, list[str]]:
     ("language", "lines"),
     [("bash", [*IN_BASH.values()]), ("javascript", [*IN_NODE.values()][:9]), ("javascript", [*IN_NODE.values()][9:])],
 )  # fmt: skip
-def test_a_password_is_named_and_never_shown(language: str, lines: list[str]):
+def test_a_password_is_reported_without_being_shown(language: str, lines: list[str]):
     said = told(language, lines)
     assert [line for line, texts in said.items() if not texts] == []
     assert not [one for texts in said.values() for one in texts if SECRET[:6] in one]
 
 
 @pytest.mark.parametrize(("language", "lines"), [("bash", HONEST_BASH), ("javascript", HONEST_NODE)])
-def test_what_only_has_the_name_of_a_password_is_not_named(language: str, lines: tuple[str, ...]):
+def test_a_name_that_only_resembles_a_password_is_not_reported(language: str, lines: tuple[str, ...]):
     assert {line: texts for line, texts in told(language, lines).items() if texts} == {}
 
 

@@ -32,13 +32,13 @@ def test_the_language_and_the_reason_for_it_are_on_the_first_screenful():
     assert "Bash; its author says why: text is its [b]trade[/b]⟨U+202E⟩" in line
 
 
-def test_nothing_is_said_of_python_and_an_unknown_language_is_named_as_it_is():
+def test_python_is_not_mentioned_and_an_unknown_language_is_named():
     assert "written in" not in first_screenful()
     other = msgspec.structs.replace(bash(), language="fortran")
     assert "fortran" in first_screenful(draft=other)
 
 
-def test_a_long_reason_pushes_nothing_off_the_first_screenful_and_is_whole_below():
+def test_a_long_reason_keeps_the_first_screenful_and_is_complete_below():
     reason = "because " * 500 + "of this"
     build, attempt = changed(draft=bash(), language_reason=reason)
     (row,) = [row for row in glance(build, attempt) if "written in" in text_of(row.gutter)]

@@ -34,7 +34,7 @@ false || exit 3
 """
 
 
-def test_a_script_of_a_shell_becomes_a_draft_that_says_what_it_does(tmp_path: Path) -> None:
+def test_a_shell_script_becomes_a_draft_with_its_description(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", laid(tmp_path, {"SKILL.md": front(), "scripts/count.sh": SHELL})
     draft = script_draft(AppContext.open(home), read_from(folder), "scripts/count.sh")
     assert (draft.language, draft.name, draft.requirements) == ("bash", "pdf_tools_count", ())
@@ -51,7 +51,7 @@ def test_a_script_of_a_shell_becomes_a_draft_that_says_what_it_does(tmp_path: Pa
 
 @pytest.mark.podman
 @pytest.mark.slow
-async def test_a_script_of_a_shell_runs_as_it_would_alone(podman: PodmanSandbox, tmp_path: Path) -> None:
+async def test_a_shell_script_runs_as_it_would_alone(podman: PodmanSandbox, tmp_path: Path) -> None:
     app = AppContext.open(tmp_path / "home")
     folder = laid(tmp_path, {"SKILL.md": front(), "scripts/count.sh": SHELL})
     draft = script_draft(app, read_from(folder), "scripts/count.sh")
@@ -99,7 +99,7 @@ if (import.meta.main) {
 
 
 @pytest.mark.parametrize("ending", ["js", "mjs", "ts", "mts"])
-def test_a_program_of_node_becomes_a_draft_that_says_what_it_does(tmp_path: Path, ending: str) -> None:
+def test_a_node_program_becomes_a_draft_with_its_description(tmp_path: Path, ending: str) -> None:
     path = f"scripts/count.{ending}"
     folder = laid(tmp_path, {"SKILL.md": front(), path: PROGRAM})
     draft = script_draft(AppContext.open(tmp_path / "home"), read_from(folder), path)
@@ -113,7 +113,7 @@ def test_a_program_of_node_becomes_a_draft_that_says_what_it_does(tmp_path: Path
 @pytest.mark.podman
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["mjs", pytest.param("ts", marks=pytest.mark.walk)])
-async def test_a_program_of_node_runs_as_it_would_alone(
+async def test_a_node_program_runs_as_it_would_alone(
     podman: PodmanSandbox, tmp_path: Path, ending: str
 ) -> None:
     path = f"scripts/count.{ending}"
@@ -160,7 +160,7 @@ async def test_a_program_of_node_runs_as_it_would_alone(
         ("return 1;", "returns outside"),
     ],
 )
-def test_what_a_function_cannot_hold_of_a_program_is_refused(tmp_path: Path, line: str, why: str) -> None:
+def test_a_program_that_cannot_become_a_function_is_refused(tmp_path: Path, line: str, why: str) -> None:
     folder = laid(tmp_path, {"SKILL.md": front(), "scripts/page.mjs": f"{line}\nconsole.log(1);\n"})
     with pytest.raises(SkillRefused) as refused:
         script_draft(AppContext.open(tmp_path / "home"), read_from(folder), "scripts/page.mjs")
@@ -170,7 +170,7 @@ def test_what_a_function_cannot_hold_of_a_program_is_refused(tmp_path: Path, lin
 @pytest.mark.parametrize(
     "draft", [bash(), javascript(), typescript()], ids=["bash", "javascript", "typescript"]
 )
-def test_what_was_exported_comes_back_as_the_very_draft(tmp_path: Path, draft: ToolDraft) -> None:
+def test_an_exported_script_comes_back_as_the_same_draft(tmp_path: Path, draft: ToolDraft) -> None:
     shell = Shell(tmp_path / "one")
     register(shell, draft)
     done = export(shell, "words_often", "--as", "skill", "--to", str(tmp_path / "out"))

@@ -62,7 +62,7 @@ def test_only_jobs_without_grants_get_a_process_started_ahead():
 
 @pytest.mark.podman
 @pytest.mark.slow
-async def test_calls_find_node_waiting_and_nothing_of_the_call_before(ready: EngineSettings):
+async def test_calls_find_node_waiting_without_state_of_the_last_call(ready: EngineSettings):
     chosen = msgspec.structs.replace(ready, pool_hot=1, pool_warm=1, session_calls=True)
     sandbox = PodmanSandbox(chosen, "started")
     try:

@@ -33,7 +33,7 @@ def owner(path: Path) -> int:
     return path.lstat().st_uid
 
 
-def test_roots_folder_lies_in_a_folder_of_roots(home: Path) -> None:
+def test_the_folder_of_root_lies_in_a_folder_owned_by_root(home: Path) -> None:
     divide_home(home, ACCOUNT, ACCOUNT)
     assert (owner(home), stat.S_IMODE(home.stat().st_mode)) == (0, 0o755)
     assert owner(home / "area") == 0
@@ -42,9 +42,7 @@ def test_roots_folder_lies_in_a_folder_of_roots(home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["area", "run", ".config", ".local", ".cache"])
-def test_a_planted_link_is_refused_and_its_target_stays_as_it_was(
-    home: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_planted_link_is_refused_and_its_target_unchanged(home: Path, tmp_path: Path, name: str) -> None:
     target = tmp_path / "etc"
     target.mkdir()
     (home / name).symlink_to(target)
@@ -54,7 +52,7 @@ def test_a_planted_link_is_refused_and_its_target_stays_as_it_was(
     assert list(target.iterdir()) == []
 
 
-def test_an_area_that_the_account_made_is_not_believed(home: Path) -> None:
+def test_a_folder_made_by_the_account_is_not_trusted(home: Path) -> None:
     (home / "area").mkdir()
     os.chown(home / "area", ACCOUNT, ACCOUNT)
     with pytest.raises(SandboxUnavailable, match="was not made by root"):
@@ -62,7 +60,7 @@ def test_an_area_that_the_account_made_is_not_believed(home: Path) -> None:
 
 
 @pytest.mark.podman
-async def test_set_up_as_root_writes_through_no_link_of_the_account(
+async def test_setup_as_root_follows_no_link_of_the_account(
     settings: EngineSettings, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The attack as a whole: each file that root's set-up writes is a link to a file of root's."""

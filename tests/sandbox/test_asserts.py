@@ -79,7 +79,7 @@ def test_lines_of_a_traceback_are_those_of_the_file(tmp_path: Path) -> None:
     assert caught.traceback[-1].lineno + 1 in (7, 8)
 
 
-def test_tests_that_are_no_python_raise_a_syntax_error(tmp_path: Path) -> None:
+def test_invalid_python_in_tests_raises_a_syntax_error(tmp_path: Path) -> None:
     path = tmp_path / "test_tool.py"
     path.write_text("def test_it(:\n")
     with pytest.raises(SyntaxError):

@@ -46,7 +46,7 @@ def open_to(bench: Bench, *ports: int, **more: Any) -> None:
     bench.open({"api.example": "127.0.0.1"}, tuple(f"api.example:{port}" for port in ports), **more)
 
 
-async def test_a_granted_host_is_reached_and_the_request_told(bench: Bench, site: Site) -> None:
+async def test_a_granted_host_is_reached_and_the_request_recorded(bench: Bench, site: Site) -> None:
     open_to(bench, site.port)
     url = f"http://api.example:{site.port}/hello?a=1"
     report = await bench.run(GET, net(f"api.example:{site.port}"), url=url)
@@ -76,7 +76,7 @@ async def test_nothing_is_granted_without_an_approved_digest(bench: Bench, site:
     assert "http_proxy" in granted.result[0] and "ALITA_BROKER" not in granted.result[0]
 
 
-async def test_bodies_go_both_ways_whole(bench: Bench, site: Site) -> None:
+async def test_bodies_pass_unchanged_in_both_directions(bench: Bench, site: Site) -> None:
     open_to(bench, site.port)
     granted = net(f"api.example:{site.port}")
     base = f"http://api.example:{site.port}"
@@ -92,7 +92,7 @@ async def test_bodies_go_both_ways_whole(bench: Bench, site: Site) -> None:
     assert chunked.result[2] == "one" + "two" * 30_000 + "three"
 
 
-async def test_tls_goes_end_to_end_where_nothing_has_to_be_read(bench: Bench, safe: Site) -> None:
+async def test_tls_is_end_to_end_if_nothing_has_to_be_read(bench: Bench, safe: Site) -> None:
     open_to(bench, safe.port)
     code = HEAD + (
         "def run(url, root):\n    context = ssl.create_default_context(cadata=root)\n"
@@ -106,7 +106,7 @@ async def test_tls_goes_end_to_end_where_nothing_has_to_be_read(bench: Bench, sa
     assert (told.request, told.outcome) == (f"CONNECT api.example:{safe.port}", "served")
 
 
-async def test_methods_are_held_to_inside_tls(bench: Bench, safe: Site) -> None:
+async def test_granted_methods_are_enforced_inside_tls(bench: Bench, safe: Site) -> None:
     open_to(bench, safe.port)
     granted = net(f"GET,HEAD api.example:{safe.port}")
     url = f"https://api.example:{safe.port}/a"
@@ -120,7 +120,7 @@ async def test_methods_are_held_to_inside_tls(bench: Bench, safe: Site) -> None:
     assert [one["method"] for one in safe.seen[-1:]] == ["GET"]
 
 
-async def test_a_host_with_a_wrong_certificate_is_not_talked_to(bench: Bench, safe: Site) -> None:
+async def test_a_host_with_a_wrong_certificate_gets_no_request(bench: Bench, safe: Site) -> None:
     bench.open({"other.example": "127.0.0.1"}, (f"other.example:{safe.port}",))
     seen = len(safe.seen)
     report = await bench.run(
@@ -184,9 +184,7 @@ ECHOES = HEAD + (
 )
 
 
-async def test_a_host_that_writes_a_secret_in_any_way_tells_the_tool_nothing(
-    bench: Bench, safe: Site
-) -> None:
+async def test_a_host_cannot_pass_a_secret_to_the_tool_in_any_encoding(bench: Bench, safe: Site) -> None:
     value = 'k7/Zq"x9+p<0123>&ü'
     open_to(bench, safe.port, secret={"API_KEY": f"{value} \n"}.get, caps=Caps(per_second=1000, burst=500))
     granted = net(f"api.example:{safe.port}", secrets=(f"API_KEY@api.example:{safe.port}",))
@@ -204,7 +202,7 @@ async def test_a_host_that_writes_a_secret_in_any_way_tells_the_tool_nothing(
     assert value not in everything and "k7/Zq" not in everything and "0123>" not in everything
 
 
-async def test_a_secret_that_is_not_set_says_so(bench: Bench, safe: Site) -> None:
+async def test_a_missing_secret_is_reported(bench: Bench, safe: Site) -> None:
     open_to(bench, safe.port)
     code = GET.replace("headers=more.get('headers', {})", "headers={'X-Key': os.environ['API_KEY']}")
     report = await bench.run(
@@ -230,9 +228,7 @@ async def test_usual_clients_just_work(bench: Bench, site: Site, safe: Site) -> 
     assert len(bench.told) == 10 and {one.outcome for one in bench.told} == {"served"}
 
 
-async def test_calls_of_a_session_container_have_their_grants_each_time(
-    settings: EngineSettings, site: Site
-) -> None:
+async def test_each_call_of_a_session_container_has_its_grants(settings: EngineSettings, site: Site) -> None:
     bench = Bench(msgspec.structs.replace(settings, session_calls=True))
     open_to(bench, site.port)
     assert bench.sandbox is not None
@@ -310,9 +306,7 @@ async def test_the_caps_on_requests_and_bytes_hold(bench: Bench, site: Site) -> 
     )
 
 
-async def test_a_persons_tests_get_what_they_were_granted_and_scripts_never_do(
-    bench: Bench, site: Site
-) -> None:
+async def test_tests_get_grants_of_the_person_and_scripts_never_do(bench: Bench, site: Site) -> None:
     open_to(bench, site.port)
     assert bench.sandbox is not None
     url = f"http://api.example:{site.port}/tested"

@@ -132,7 +132,9 @@ async def browse(settings: EngineSettings, site: Served) -> AsyncIterator[Browsi
     await browsing.sandbox.close()
 
 
-async def test_a_page_of_scripts_is_read_and_its_files_come_out(browse: Browsing, tmp_path: Path) -> None:
+async def test_a_page_made_by_scripts_is_read_and_its_downloads_are_returned(
+    browse: Browsing, tmp_path: Path
+) -> None:
     done = await browse(
         "/late", {"do": "wait", "text": "by a script"}, {"do": "extract"}, {"do": "screenshot"}, {"do": "pdf"},
         out=str(tmp_path),
@@ -164,7 +166,7 @@ async def test_a_hostile_page_reaches_nothing_beyond_the_grants(
     assert "/service.js" not in site.paths, "no service worker outlives its page"
 
 
-async def test_what_goes_on_for_ever_ends_with_a_reason(browse: Browsing, tmp_path: Path) -> None:
+async def test_an_endless_page_ends_with_a_reason(browse: Browsing, tmp_path: Path) -> None:
     endless = await browse("/", {"do": "download", "on": "a"}, out=str(tmp_path))
     assert endless.status in ("error", "limit") and not list(tmp_path.iterdir()), endless
     loop = await browse(
@@ -181,7 +183,7 @@ async def test_what_goes_on_for_ever_ends_with_a_reason(browse: Browsing, tmp_pa
     assert after.status == "ok", "what one run did is gone with it"
 
 
-async def test_what_a_page_writes_to_its_console_is_told_while_the_run_goes_on(browse: Browsing) -> None:
+async def test_console_messages_of_a_page_are_reported_during_the_run(browse: Browsing) -> None:
     done = asyncio.create_task(browse("/talks", {"do": "wait", "seconds": 20}))
     async with asyncio.timeout(90):
         while not any("boom" in message.text for message in browse.told.pages):
@@ -196,7 +198,7 @@ async def test_what_a_page_writes_to_its_console_is_told_while_the_run_goes_on(b
     assert "forged" not in texts, "no page speaks for the browser"
 
 
-async def test_of_a_flood_of_messages_the_first_are_told_and_then_their_number(browse: Browsing) -> None:
+async def test_a_flood_of_messages_is_recorded_up_to_a_limit_and_then_counted(browse: Browsing) -> None:
     done = await browse("/chatter", {"do": "wait", "text": "said it all"})
     assert done.status == "ok", done.error
     *messages, last = browse.told.pages

@@ -104,7 +104,9 @@ async def browse(settings: EngineSettings, site: Site) -> AsyncIterator[Browsing
     await browsing.sandbox.close()
 
 
-async def test_a_crash_of_the_renderer_is_told_and_the_next_run_is_well(browse: Browsing, site: Site) -> None:
+async def test_a_crash_of_the_renderer_is_reported_and_the_next_run_works(
+    browse: Browsing, site: Site
+) -> None:
     crashed = await browse.run(CRASH, url=site.base + "/")
     assert crashed.status in ("ok", "error"), crashed
     assert "rash" in f"{crashed.result} {crashed.error}", crashed
@@ -133,9 +135,7 @@ async def test_no_page_of_browse_has_a_service_worker(browse: Browsing, site: Si
     assert b"/service.js" in site.heard, "without `browse`'s own setting the page would have asked for it"
 
 
-async def test_downloads_are_what_a_step_asked_for_alone(
-    browse: Browsing, site: Site, tmp_path: Path
-) -> None:
+async def test_only_requested_downloads_are_returned(browse: Browsing, site: Site, tmp_path: Path) -> None:
     for steps, wanted in (((), ()), (({"do": "download", "on": "a", "save_as": "mine.csv"},), ("mine.csv",))):
         folder = tmp_path / f"{len(steps)}"
         folder.mkdir()

@@ -163,7 +163,7 @@ def without_password(text: str) -> bool:
 
 
 @pytest.mark.parametrize("page", WAYS)
-async def test_a_stand_in_signs_in_and_nothing_tells_the_password(
+async def test_a_stand_in_signs_in_without_revealing_the_password(
     browse: Browsing, site: Site, evil: Site, tmp_path: Path, page: str
 ) -> None:
     steps = (FILL, IN, SENT, {"do": "extract"}, {"do": "extract", "what": "links"}, {"do": "screenshot"},
@@ -178,7 +178,7 @@ async def test_a_stand_in_signs_in_and_nothing_tells_the_password(
 
 
 @pytest.mark.parametrize("page", ["/elsewhere", "/elsewhere-query", "/stolen"])
-async def test_a_form_that_sends_it_to_another_granted_host_sends_nothing(
+async def test_a_form_to_another_granted_host_does_not_get_the_password(
     browse: Browsing, site: Site, evil: Site, tmp_path: Path, page: str
 ) -> None:
     sent = {"do": "wait", "text": "tried" if page == "/stolen" else "not granted"}
@@ -189,7 +189,9 @@ async def test_a_form_that_sends_it_to_another_granted_host_sends_nothing(
     assert without_password(spoken(done, browse, tmp_path))
 
 
-async def test_a_body_that_is_no_form_has_the_stand_in(browse: Browsing, site: Site, tmp_path: Path) -> None:
+async def test_a_body_that_is_no_form_contains_the_stand_in(
+    browse: Browsing, site: Site, tmp_path: Path
+) -> None:
     done = await browse("/plain", FILL, IN, SENT, {"do": "extract"}, out=str(tmp_path))
     assert done.status == "ok", done.error
     assert b"password=PIN-" in site.heard and PASSWORD not in site.passwords

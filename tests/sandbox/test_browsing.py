@@ -55,12 +55,12 @@ def test_tools_without_a_browser_keep_their_digests() -> None:
     [{"workspace": "read"}, {"model_calls": 1}, {"tools": ("other",)}],
     ids=lambda more: next(iter(more)),
 )
-def test_what_a_page_could_reach_for_is_not_granted_beside_it(more: dict[str, object]) -> None:
+def test_other_grants_cannot_be_combined_with_a_browser(more: dict[str, object]) -> None:
     assert any("browser" in fault for fault in faults(msgspec.structs.replace(BROWSER, **more)))
     assert faults(BROWSER) == ()
 
 
-async def test_the_brokers_own_paths_are_closed_to_a_run_with_a_browser_whatever_it_is_granted() -> None:
+async def test_endpoints_of_the_broker_are_closed_to_a_run_with_a_browser() -> None:
     """A record may come from elsewhere; a page of the run could send the same request as the tool."""
     wide = msgspec.structs.replace(BROWSER, workspace="write", model_calls=3, tools=("t@1:" + "a" * 12,))
 
@@ -79,7 +79,7 @@ async def test_the_brokers_own_paths_are_closed_to_a_run_with_a_browser_whatever
             await own.answer(h11, method, path, grants.answered(path))  # type: ignore[arg-type]  # it is never asked
 
 
-def test_the_tool_is_told_where_its_browser_is_and_that_all_goes_to_the_broker() -> None:
+def test_the_tool_gets_the_path_of_its_browser_and_the_broker_as_proxy() -> None:
     async def nowhere(host: str, port: int) -> tuple[str, ...]:
         return ()
 
@@ -90,7 +90,7 @@ def test_the_tool_is_told_where_its_browser_is_and_that_all_goes_to_the_broker()
         assert ("http_proxy" in settings["environment"]) is told
 
 
-def test_its_container_has_launcher_and_policy_read_only_and_any_other_has_neither() -> None:
+def test_only_containers_with_a_browser_mount_launcher_and_policy_read_only() -> None:
     spec = ContainerSpec(image="i", warden="w", seccomp="s", browser=("/host/launch.sh", "/host/policy.json"))
     for one, wanted in ((spec, True), (msgspec.structs.replace(spec, browser=()), False)):
         mounts = {mount["destination"]: mount for mount in create_body(one, Limits())["mounts"]}
@@ -117,7 +117,7 @@ def test_no_limit_is_lower_with_a_browser() -> None:
         assert roomy.memory_bytes >= 1 << 30 and roomy.wall_seconds >= 60
 
 
-def test_the_tests_of_a_draft_have_the_browser_and_nothing_more() -> None:
+def test_tests_of_a_draft_have_the_browser_and_no_other_grant() -> None:
     draft = ToolDraft(name=ToolName("a_tool"), description="d", code="c", tests="t", capabilities=BROWSER)
     assert granted(draft) == {"capabilities": Capabilities(browser=True), "scratch": {}}
 
@@ -126,7 +126,7 @@ def mine(tmp_path: Path, **more: object) -> EngineSettings:
     return msgspec.structs.replace(EngineSettings(cache_dir=str(tmp_path / "cache")), **more)
 
 
-def test_its_image_is_pulled_imported_or_built_as_the_base_image_is(tmp_path: Path) -> None:
+def test_the_browser_image_is_pulled_imported_or_built_like_the_base_image(tmp_path: Path) -> None:
     found = mine(tmp_path, browser_images=("r/one:1",), browser_tar="/x.tar")
     recipe = image.with_browser(found)
     assert recipe.tag != found.tag and "chromium" in recipe.packages
@@ -155,7 +155,7 @@ async def test_doctor_reminds_of_an_old_image(
         assert "45 days old" in check.detail and "alita sandbox rebuild" in check.hint
 
 
-async def test_where_it_is_not_allowed_nothing_is_started_for_it(tmp_path: Path) -> None:
+async def test_nothing_is_started_for_a_browser_that_is_not_allowed(tmp_path: Path) -> None:
     sandbox = PodmanSandbox(mine(tmp_path), "none")
     with pytest.raises(SandboxUnavailable, match="not allowed") as caught:
         await sandbox.lock(["playwright"], lambda *_: None, browser=True)

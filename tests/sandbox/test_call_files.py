@@ -69,7 +69,7 @@ async def test_a_file_is_read_where_the_job_says(sandbox: PodmanSandbox, tmp_pat
 
 
 @pytest.mark.podman
-async def test_what_is_mounted_cannot_be_changed(sandbox: PodmanSandbox, tmp_path: Path) -> None:
+async def test_mounted_files_cannot_be_changed(sandbox: PodmanSandbox, tmp_path: Path) -> None:
     given = tmp_path / "given.txt"
     given.write_text("as it was")
     given.chmod(0o444)
@@ -95,7 +95,7 @@ def run():
 
 
 @pytest.mark.podman
-async def test_nobody_else_of_this_machine_can_enter_the_folder(
+async def test_other_users_of_the_machine_cannot_enter_the_folder(
     sandbox: PodmanSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = tmp_path / "given.txt"
@@ -107,7 +107,7 @@ async def test_nobody_else_of_this_machine_can_enter_the_folder(
 
 
 @pytest.mark.podman
-async def test_what_a_tool_leaves_in_its_folder_comes_out(sandbox: PodmanSandbox, tmp_path: Path) -> None:
+async def test_files_left_by_a_tool_are_returned(sandbox: PodmanSandbox, tmp_path: Path) -> None:
     code = """
 import os, pathlib
 def run():
@@ -145,7 +145,7 @@ def run():
         ("os.fork() or [open(f'race{n}', 'w').write('x') for n in range(10**6)]", None),
     ],
 )  # fmt: skip
-async def test_irregular_output_is_left_behind(
+async def test_irregular_files_are_not_returned(
     sandbox: PodmanSandbox, tmp_path: Path, doing: str, names: list[str] | None
 ) -> None:
     report = await run(sandbox, f"import os\ndef run():\n    {doing}\n    return 1\n", tmp_path)
@@ -194,7 +194,7 @@ asyncio.run(main())
 
 @pytest.mark.podman
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-async def test_files_of_a_process_that_was_ended_do_not_stay(
+async def test_files_of_a_killed_process_are_removed(
     settings: EngineSettings, sandbox: PodmanSandbox, tmp_path: Path, end: signal.Signals
 ) -> None:
     """Killed, they go at the next start; interrupted, at once."""
@@ -216,7 +216,7 @@ async def test_files_of_a_process_that_was_ended_do_not_stay(
 
 
 @pytest.mark.podman
-async def test_a_run_that_fails_leaves_nothing(sandbox: PodmanSandbox, tmp_path: Path) -> None:
+async def test_a_failed_run_leaves_no_files(sandbox: PodmanSandbox, tmp_path: Path) -> None:
     code = "def run():\n    open('half', 'w').write('x')\n    raise ValueError('no')\n"
     report = await run(sandbox, code, tmp_path)
     assert (report.status, report.files, list(tmp_path.iterdir())) == ("error", (), [])
@@ -231,7 +231,7 @@ def framed(name: str, data: bytes, size: int | None = None) -> bytes:
 
 
 @pytest.mark.parametrize("cut", [1, 3, 7, 4096])
-def test_pieces_of_any_length_make_the_same_files(tmp_path: Path, cut: int) -> None:
+def test_pieces_of_any_length_give_the_same_files(tmp_path: Path, cut: int) -> None:
     stream = framed("a", b"x" * 1000) + framed("b/c", b"") + framed("d", b"yz")
     left = LeftFiles(str(tmp_path), 1 << 20)
     for at in range(0, len(stream), cut):
@@ -267,14 +267,14 @@ def test_hostile_frames_stay_in_the_folder(tmp_path: Path, stream: bytes) -> Non
     assert {path.name for path in out.iterdir()} <= {str(n) for n in range(65)}
 
 
-def test_a_file_that_does_not_come_whole_is_dropped(tmp_path: Path) -> None:
+def test_an_incomplete_file_is_dropped(tmp_path: Path) -> None:
     left = LeftFiles(str(tmp_path), 1 << 20)
     left.take(framed("a", b"12") + framed("b", b"half", size=100))
     left.end()
     assert [file.name for file in left.files] == ["a"] and "whole" in left.lost
 
 
-def test_a_file_for_which_the_disk_has_no_room_is_dropped(tmp_path: Path) -> None:
+def test_a_file_that_exceeds_the_disk_is_dropped(tmp_path: Path) -> None:
     """The limit on file size fails a write in its middle, as a full disk does."""
     left = LeftFiles(str(tmp_path), 1 << 20)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -75,16 +75,14 @@ def rows(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
         ("json.py", "ok", "", "named like a module\n"),
     ],
 )
-def test_each_file_that_is_run_has_its_row(
-    rows: dict[str, Any], name: str, outcome: str, reason: str, said: str
-) -> None:
+def test_each_file_has_a_row(rows: dict[str, Any], name: str, outcome: str, reason: str, said: str) -> None:
     row = rows[name]
     assert (row["outcome"], row["reason"], row["stdout"]) == (outcome, reason, said)
     assert row["wall_ms"] > 0 and row["peak_mb"] > 1
     assert row["truncated"] == []
 
 
-def test_each_row_has_the_outcome_of_its_file(rows: dict[str, Any]) -> None:
+def test_each_row_has_the_result_of_its_file(rows: dict[str, Any]) -> None:
     assert rows["adder.py"]["result"] == 42
     assert rows["leaves.py"]["exit_code"] == 3
     assert rows["words.py"]["stderr"] == "these words\n"
@@ -94,7 +92,7 @@ def test_each_row_has_the_outcome_of_its_file(rows: dict[str, Any]) -> None:
 
 
 @pytest.mark.walk
-def test_node_is_fetched_by_its_own_name(tmp_path: Path) -> None:
+def test_node_is_installed_for_javascript_files(tmp_path: Path) -> None:
     """As is Bash, which is a language's name too."""
     words = ["--home", str(tmp_path), "doctor", "--fix", "--quiet", "--with"]
     assert CliRunner().invoke(cli, [*words, "node,bash"]).exit_code == 0
@@ -102,7 +100,7 @@ def test_node_is_fetched_by_its_own_name(tmp_path: Path) -> None:
     assert isinstance(refused.exception, UsageError) and "javascript" in refused.exception.hint
 
 
-def test_a_file_brings_its_requirements(tmp_path: Path) -> None:
+def test_requirements_are_read_from_the_file(tmp_path: Path) -> None:
     tool = tmp_path / "tool.py"
     tool.write_text(
         "# /// script\n# dependencies = ['idna']\n# ///\nimport idna\ndef run(): return idna.encode('a').decode()\n"
@@ -116,7 +114,7 @@ def test_a_file_brings_its_requirements(tmp_path: Path) -> None:
     assert json.loads(lacking.stdout)[0]["reason"] == "requirements"
 
 
-def test_what_cannot_be_meant_is_refused(tmp_path: Path, folder: Path) -> None:
+def test_invalid_arguments_of_sandbox_run_are_refused(tmp_path: Path, folder: Path) -> None:
     one = str(folder / "adder.py")
     for wrong in (
         ["/no/such/file"],
@@ -127,13 +125,13 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, folder: Path) -> None:
         assert isinstance(alita(tmp_path, "run", *wrong).exception, UsageError)
 
 
-def test_one_file_reads_like_a_program(tmp_path: Path, folder: Path) -> None:
+def test_a_single_file_prints_like_a_program(tmp_path: Path, folder: Path) -> None:
     done = alita(tmp_path, "run", str(folder / "adder.py"), "--input", '{"a": 1}')
     assert done.stdout.split() == ["adding", "2"]
     assert done.stderr.startswith("ok  ")
 
 
-def test_what_is_there(tmp_path: Path) -> None:
+def test_status_pool_and_reap_report_the_inventory(tmp_path: Path) -> None:
     (tmp_path / "uses.py").write_text("import idna\n")
     assert alita(tmp_path, "run", str(tmp_path / "uses.py"), "--requirement", "idna").exit_code == 0
     shown = json.loads(alita(tmp_path, "status", "--json").stdout)
@@ -146,7 +144,7 @@ def test_what_is_there(tmp_path: Path) -> None:
         assert alita(tmp_path, command).exit_code == 0
 
 
-def test_an_engine_that_does_not_answer_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
+def test_an_unreachable_engine_is_named_and_others_are_shown(tmp_path: Path) -> None:
     gone = "ssh://127.0.0.1:1"
     both = {"ALITA_SANDBOX_ENGINES": f"local,{gone}"}
     shown = json.loads(alita(tmp_path, "status", "--json", **both).stdout)
@@ -161,7 +159,7 @@ def test_an_engine_that_does_not_answer_is_named_and_the_others_are_shown(tmp_pa
     assert isinstance(alone.exception, SandboxUnavailable) and gone in str(alone.exception)
 
 
-def test_a_rebuild_says_of_every_engine_what_came_of_it(
+def test_a_rebuild_reports_the_outcome_of_every_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = "ssh://127.0.0.1:1", "ssh://127.0.0.1:2"
@@ -185,5 +183,5 @@ def test_a_rebuild_says_of_every_engine_what_came_of_it(
     ("file", "module"),
     [("a-b.py", "a_b"), ("json.py", "json_"), ("7.py", "7_"), ("ü.py", "_"), (".py", "_py")],
 )
-def test_every_file_name_gives_amodule_name(file: str, module: str) -> None:
+def test_every_file_name_gives_a_module_name(file: str, module: str) -> None:
     assert module_name(Path(file)) == module

@@ -80,7 +80,7 @@ async def test_an_offline_fault_database_is_reported(
     assert database.asked == []
 
 
-async def test_one_that_never_answers_is_given_up() -> None:
+async def test_a_silent_database_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         told = await FaultDatabase(url, seconds=1.0).faults([SOUND])
@@ -88,7 +88,7 @@ async def test_one_that_never_answers_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"results": 5}', b"[" * 5000])
-async def test_what_is_no_answer_is_told(body: bytes) -> None:
+async def test_an_invalid_answer_of_the_database_is_reported(body: bytes) -> None:
     class Odd(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))

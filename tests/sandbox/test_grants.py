@@ -39,7 +39,7 @@ async def test_requests_that_come_together_wait_one_after_the_other() -> None:
     assert time.monotonic() - began >= 10 / 50 * 0.9
 
 
-async def test_past_the_cap_all_are_refused() -> None:
+async def test_requests_over_the_cap_are_refused() -> None:
     at = desk(Caps(requests=2, per_second=1e9))
     await at.turn()
     await at.turn()
@@ -48,7 +48,7 @@ async def test_past_the_cap_all_are_refused() -> None:
             await at.turn()
 
 
-def test_only_the_very_host_and_port_are_granted() -> None:
+def test_only_the_exact_host_and_port_are_granted() -> None:
     at = desk(Caps())
     assert at.grant("a.example", 443).methods == ("GET",) and at.grant("b.example", 80).methods == ()
     for host, port in (
@@ -88,7 +88,7 @@ async def test_a_name_is_resolved_once_and_refused_names_are_asked_again() -> No
             await at.pinned(at.hosts[1])
 
 
-async def test_refusals_are_told_up_to_a_count_and_the_rest_always() -> None:
+async def test_refusals_are_recorded_up_to_a_limit_and_other_requests_always() -> None:
     told = Told()
     at = desk(Caps(recorded_refusals=3), told)
     for _ in range(10):
@@ -101,7 +101,7 @@ async def test_refusals_are_told_up_to_a_count_and_the_rest_always() -> None:
     ]
 
 
-async def test_how_many_more_were_refused_is_told_once_at_the_end_of_a_run() -> None:
+async def test_the_number_of_further_refusals_is_recorded_once_at_the_end_of_a_run() -> None:
     told = Told()
     at = desk(Caps(recorded_refusals=3), told)
     for _ in range(10):
@@ -140,7 +140,7 @@ async def test_a_page_s_flood_of_requests_is_recorded_up_to_a_count_and_counted_
         assert number.received_bytes == 10 * (total - len(alone))
 
 
-async def test_hosts_of_a_flood_are_named_up_to_a_count_and_none_goes_uncounted() -> None:
+async def test_hosts_of_a_flood_are_named_up_to_a_limit_and_all_are_counted() -> None:
     told = Told()
     at = desk(Caps(), told)
     at.capabilities = msgspec.structs.replace(at.capabilities, browser=True)
@@ -157,7 +157,7 @@ async def test_hosts_of_a_flood_are_named_up_to_a_count_and_none_goes_uncounted(
     assert all(count.target.isprintable() and "\x1b" not in count.target for count in number.more)
 
 
-async def test_secrets_and_endpoints_of_a_flood_are_named() -> None:
+async def test_secrets_and_endpoints_used_in_a_flood_are_named() -> None:
     told = Told()
     at = desk(Caps(recorded_of_browser=1), told)
     at.capabilities = msgspec.structs.replace(at.capabilities, browser=True)
@@ -170,7 +170,7 @@ async def test_secrets_and_endpoints_of_a_flood_are_named() -> None:
     assert told[-1].secrets == ("KEY",)
 
 
-async def test_what_a_page_asks_of_chromium_s_own_host_is_counted_where_it_is_a_flood() -> None:
+async def test_requests_of_a_page_to_a_host_of_chromium_are_counted_in_a_flood() -> None:
     told = Told()
     at = desk(Caps(), told)
     at.capabilities = msgspec.structs.replace(at.capabilities, browser=True)
@@ -182,7 +182,7 @@ async def test_what_a_page_asks_of_chromium_s_own_host_is_counted_where_it_is_a_
 
 
 @pytest.mark.parametrize("browser", [True, False])
-async def test_what_chromium_itself_asks_for_is_refused_without_a_word(browser: bool) -> None:
+async def test_own_requests_of_chromium_are_refused_silently(browser: bool) -> None:
     told = Told()
     at = desk(Caps(recorded_refusals=3), told)
     at.capabilities = msgspec.structs.replace(at.capabilities, browser=browser)
@@ -200,7 +200,7 @@ async def test_what_chromium_itself_asks_for_is_refused_without_a_word(browser: 
     assert len(told) == (2 if browser else 3)
 
 
-async def test_a_record_is_told_even_when_the_run_ends_meanwhile() -> None:
+async def test_a_request_is_recorded_even_if_the_run_ends_meanwhile() -> None:
     release, entered = asyncio.Event(), asyncio.Event()
 
     class Slow(Told):

@@ -91,7 +91,7 @@ def test_the_gvisor_seccomp_profile_allows_no_more_than_the_usual_one() -> None:
     assert more == {"clone3", "pselect"}, "which gVisor does not have, and which it calls so"
 
 
-def test_what_gvisor_shows_of_itself_is_compared() -> None:
+def test_gvisor_is_checked_against_its_profile() -> None:
     assert deviations(seen(), PLACE, LIMITS) == []
     assert deviations(seen_by_linux({}), msgspec.structs.replace(PLACE, profile="draft"), LIMITS) == []
 
@@ -113,7 +113,7 @@ def test_a_weaker_gvisor_is_refused(changed: dict[str, Any]) -> None:
     assert deviations(seen(**changed), PLACE, LIMITS)
 
 
-def test_the_two_profiles_do_not_stand_in_for_each_other() -> None:
+def test_the_two_profiles_are_not_interchangeable() -> None:
     draft = msgspec.structs.replace(PLACE, profile="draft")
     assert deviations({**seen_by_linux({}), "kernel": "gvisor"}, draft, LIMITS) == ["kernel is gvisor"]
 
@@ -194,7 +194,7 @@ def own_kernel(settings: EngineSettings) -> EngineSettings:
 
 
 @pytest.mark.podman
-async def test_a_tool_runs_on_gvisors_kernel(own_kernel: EngineSettings) -> None:
+async def test_a_tool_runs_on_the_kernel_of_gvisor(own_kernel: EngineSettings) -> None:
     sandbox = PodmanSandbox(msgspec.structs.replace(own_kernel, pool_hot=1, pool_warm=1), "gvisor")
     try:
         await sandbox.warm_up(LIMITS, nothing)
@@ -222,7 +222,7 @@ async def test_a_tool_runs_on_gvisors_kernel(own_kernel: EngineSettings) -> None
 
 
 @pytest.mark.podman
-async def test_files_of_a_call_go_in_and_out_there(own_kernel: EngineSettings, tmp_path: Path) -> None:
+async def test_files_of_a_call_are_passed_under_gvisor(own_kernel: EngineSettings, tmp_path: Path) -> None:
     sandbox = PodmanSandbox(own_kernel, "gvisor")
     try:
         await read_and_leave(sandbox, tmp_path)
@@ -232,7 +232,7 @@ async def test_files_of_a_call_go_in_and_out_there(own_kernel: EngineSettings, t
 
 @pytest.mark.walk
 @pytest.mark.podman
-async def test_every_limit_is_tried_there(own_kernel: EngineSettings) -> None:
+async def test_every_limit_is_measured_under_gvisor(own_kernel: EngineSettings) -> None:
     sandbox = PodmanSandbox(own_kernel, "gvisor")
     try:
         rows = {row.resource: row for row in (await sandbox.status(fresh=True)).enforcement}
@@ -254,7 +254,7 @@ WITHOUT_A_START = {"privileged", "pidns", "seccomp_profile_path"}
 
 @pytest.mark.walk
 @pytest.mark.podman
-def test_every_weaker_container_is_refused_there(own_kernel: EngineSettings) -> None:
+def test_every_weaker_container_is_refused_under_gvisor(own_kernel: EngineSettings) -> None:
     held = [name for name in WEAKER if name not in WITHOUT_A_HOLD]
     wanted = {name: WEAKER[name] for name in held[::3]}  # runc is tried with all of them
     found = asyncio.run(let_through(own_kernel, wanted))
@@ -263,7 +263,7 @@ def test_every_weaker_container_is_refused_there(own_kernel: EngineSettings) -> 
 
 @pytest.mark.podman
 @pytest.mark.parametrize("missing", ["oci-seccomp", "network=none", "runsc"])
-async def test_a_service_that_was_started_otherwise_is_refused(
+async def test_a_service_started_with_other_options_is_refused(
     own_kernel: EngineSettings, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     flags = gvisor.FLAGS
@@ -356,7 +356,7 @@ def aftermath(own_kernel: EngineSettings, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.walk
 @pytest.mark.podman
 @pytest.mark.parametrize("case", ATTACKS, ids=lambda case: case.name)
-def test_an_attack_is_contained_there(aftermath: Aftermath, case: Attack) -> None:
+def test_an_attack_is_contained_under_gvisor(aftermath: Aftermath, case: Attack) -> None:
     judge(aftermath, case)
 
 

@@ -40,5 +40,5 @@ def test_memory_is_stopped_not_far_over_its_limit(aftermath: Aftermath, name: st
     assert aftermath.reports[name].peak_memory_bytes < 3 * LIMITS.memory_bytes
 
 
-def test_nothing_is_left_and_the_host_is_as_it_was(aftermath: Aftermath) -> None:
+def test_an_attack_leaves_nothing_and_the_host_unchanged(aftermath: Aftermath) -> None:
     unharmed(aftermath)

@@ -196,18 +196,20 @@ def test_a_grant_gives_no_access_beyond_it(aftermath: Aftermath, case: Abuse) ->
     assert (report.status, report.result) == ("ok", case.result), report
 
 
-def test_nothing_is_left_and_nothing_outside_was_touched(aftermath: Aftermath) -> None:
+def test_an_attack_through_the_broker_leaves_nothing_and_touches_nothing_outside(
+    aftermath: Aftermath,
+) -> None:
     assert aftermath.containers == [] and aftermath.processes == []
     assert aftermath.outside == {"outside.txt": "outside", "file.txt": "outside"}
     assert not [one for one in aftermath.site.seen if "smuggled" in one["path"]]
     assert {one["headers"]["host"] for one in aftermath.site.seen} == {f"api.example:{aftermath.site.port}"}
 
 
-def test_a_name_is_asked_for_once_a_run(aftermath: Aftermath) -> None:
+def test_a_name_is_resolved_once_per_run(aftermath: Aftermath) -> None:
     assert aftermath.asked["rebind.example"] == 1
 
 
-def test_every_request_is_told_and_a_flood_is_not(aftermath: Aftermath) -> None:
+def test_every_request_is_recorded_up_to_a_flood(aftermath: Aftermath) -> None:
     by_run: dict[str, int] = {}
     for one in aftermath.told:
         by_run[one.call_id] = by_run.get(one.call_id, 0) + 1

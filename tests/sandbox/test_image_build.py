@@ -50,7 +50,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("ends", ["SIGINT", "SIGTERM", "SIGKILL", "time"])
-def test_nothing_of_a_build_that_is_broken_off_stays(tmp_path: Path, ends: str) -> None:
+def test_an_interrupted_image_build_leaves_nothing(tmp_path: Path, ends: str) -> None:
     pids, tar, scratch, program = (tmp_path / name for name in ("pids", "image.tar", "scratch", "mmdebstrap"))
     program.write_text(STAND_IN.format(pids=pids, tar=tar, scratch=scratch))
     program.chmod(0o755)

@@ -80,7 +80,7 @@ def nothing(*_: object) -> None:
     return
 
 
-async def test_an_index_that_is_gone_is_replaced_by_what_it_gave_before(index: Index, tmp_path: Path) -> None:
+async def test_an_unreachable_index_is_replaced_by_the_cache(index: Index, tmp_path: Path) -> None:
     first = await lock(["greet>=1"], WHERE, nothing)
     await ensure(first, tmp_path / "one", WHERE, nothing)
     index.go_away()
@@ -90,19 +90,19 @@ async def test_an_index_that_is_gone_is_replaced_by_what_it_gave_before(index: I
     assert (folder / "greet.py").read_text() == "VERSION = '1.0'\n"
 
 
-async def test_what_was_never_fetched_is_said_to_need_the_network(index: Index) -> None:
+async def test_a_package_outside_the_cache_needs_the_network(index: Index) -> None:
     index.go_away()
     with pytest.raises(IndexUnreachable, match="greet cannot be installed: the package index could not"):
         await lock(["greet"], WHERE, nothing)
 
 
-async def test_a_package_that_is_missing_is_no_matter_of_the_network(index: Index) -> None:
+async def test_a_missing_package_is_not_reported_as_a_network_error(index: Index) -> None:
     with pytest.raises(RequirementsError, match="surely_none") as told:
         await lock(["surely_none"], WHERE, nothing)
     assert not isinstance(told.value, IndexUnreachable)
 
 
-async def test_only_the_bytes_that_were_locked_are_installed(
+async def test_only_locked_bytes_are_installed(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked = await lock(["greet"], WHERE, nothing)
@@ -149,7 +149,7 @@ async def test_wheels_that_are_too_large_are_refused_before_they_are_downloaded(
         server.close()
 
 
-async def test_ordinary_requirements_have_room(index: Index, tmp_path: Path) -> None:
+async def test_ordinary_requirements_fit_the_limits(index: Index, tmp_path: Path) -> None:
     index.offer("usual", "1.0", megabytes=20, files=500)
     locked = await lock(["usual"], WHERE, nothing)
     folder = await ensure(
@@ -159,7 +159,7 @@ async def test_ordinary_requirements_have_room(index: Index, tmp_path: Path) -> 
     assert provided(folder, locked) == (Provided(distribution="usual", modules=("usual",)),)
 
 
-def test_what_wheels_provide_is_read_from_their_records(tmp_path: Path) -> None:
+def test_provided_modules_are_read_from_wheel_records(tmp_path: Path) -> None:
     def installed(name: str, record: str) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "RECORD").write_text(record)

@@ -174,7 +174,7 @@ async def test_a_nested_call_has_only_its_own_grants(room: Room) -> None:
         ("inner", [1], 400, "object"),
     ],
 )
-async def test_what_is_refused_is_said_and_starts_no_container(
+async def test_a_refused_nested_call_is_explained_and_starts_no_container(
     room: Room, name: str, arguments: Any, status: int, said: str
 ) -> None:
     room.put("other", "def run():\n    return 1\n")
@@ -299,14 +299,14 @@ async def test_an_interrupt_ends_both(room: Room) -> None:
     assert await room.containers() == []
 
 
-async def test_session_containers_call_tools_as_well(room: Room) -> None:
+async def test_session_containers_can_call_tools(room: Room) -> None:
     inner = room.put("inner", "def run(x):\n    return 2 * x\n", schema=TAKES_X)
     outer = room.put("outer", CALLS, pin(inner))
     for number in range(8):
         assert (await room.run(outer, name="inner", arguments={"x": number})).result == 2 * number
 
 
-async def test_a_call_that_no_engine_can_take_ends_the_run_and_nothing_is_repeated(
+async def test_a_call_that_no_engine_takes_ends_the_run_without_repeating_it(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = room.put("inner", "def run():\n    return 1\n")

@@ -131,7 +131,7 @@ async def test_neither_party_reaches_the_other_or_the_judge(sandbox: PodmanSandb
     assert report.status == "ok" and failing(report) == {} and len(report.cases) == 3
 
 
-async def test_a_single_call_has_a_user_id_of_its_own_too(sandbox: PodmanSandbox) -> None:
+async def test_a_single_call_has_its_own_user_id(sandbox: PodmanSandbox) -> None:
     code = "import os\n\n\ndef run():\n    return [os.getuid(), os.stat('/proc/1').st_uid, open('/proc/self/status').read()]\n"
     job = Job(run_id="r1", module="tool", code=code, arguments={}, limits=LIMITS)
     report = await sandbox.run(job, lambda *_: None, lambda *_: None)
@@ -170,7 +170,7 @@ def run(text):
 """
 
 
-async def test_what_the_tests_expect_is_nowhere_in_the_tool_s_memory(sandbox: PodmanSandbox) -> None:
+async def test_expected_values_of_tests_are_not_in_the_memory_of_the_tool(sandbox: PodmanSandbox) -> None:
     tests = "from tool import run\n\n\ndef test_it():\n    found = run('x')\n    assert found != 'SECRET_ANSWER'\n    assert not found, found\n"
     report = await tried(sandbox, LEAKS, tests)
     assert report.status == "ok" and failing(report) == {}
@@ -253,7 +253,7 @@ async def test_values_and_errors_cross_as_json(sandbox: PodmanSandbox) -> None:
     assert report.status == "ok" and failing(report) == {}, failing(report)
 
 
-async def test_files_environment_and_folder_are_the_tests_to_set(sandbox: PodmanSandbox) -> None:
+async def test_tests_set_files_environment_and_folder_of_the_tool(sandbox: PodmanSandbox) -> None:
     code = """
     import os
 
@@ -452,7 +452,7 @@ async def test_conditions_hold_before_anything_is_imported(sandbox: PodmanSandbo
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-async def test_a_condition_that_the_image_does_not_have_is_said(sandbox: PodmanSandbox) -> None:
+async def test_an_unsupported_condition_is_reported(sandbox: PodmanSandbox) -> None:
     zone, language = await judged(
         sandbox,
         calls("clock", conditions=Conditions(time_zone="Nowhere/At_All")),
@@ -461,7 +461,7 @@ async def test_a_condition_that_the_image_does_not_have_is_said(sandbox: PodmanS
     assert "no time zone" in zone["unsupported"] and "no locale" in language["unsupported"]
 
 
-async def test_tests_in_another_order(sandbox: PodmanSandbox) -> None:
+async def test_tests_can_run_in_another_order(sandbox: PodmanSandbox) -> None:
     tests = "from tool import run\n" + "".join(
         f"\n\ndef test_{n}():\n    assert run({n}) == {n}\n" for n in range(9)
     )
@@ -474,7 +474,7 @@ async def test_tests_in_another_order(sandbox: PodmanSandbox) -> None:
     assert all(case["passed"] for case in found["cases"])
 
 
-async def test_nothing_of_one_piece_is_left_for_the_next(sandbox: PodmanSandbox) -> None:
+async def test_pieces_of_work_share_no_state(sandbox: PodmanSandbox) -> None:
     code = '''
 import os
 import subprocess
@@ -520,9 +520,7 @@ def left():
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["run", "test"])
-async def test_what_a_tool_writes_as_its_answer_ends_in_a_report(
-    sandbox: PodmanSandbox, said: str, kind: Any
-) -> None:
+async def test_any_answer_of_a_tool_ends_in_a_report(sandbox: PodmanSandbox, said: str, kind: Any) -> None:
     code = f"import os\n\nos.write(3, {said!r}.encode())\nos._exit(0)\n\n\ndef run(x=1):\n    return 1\n"
     job = Job(
         run_id="r1", module="tool", code=code, tests=SWALLOWED, kind=kind, arguments={}, limits=LIMITS

@@ -49,9 +49,7 @@ async def test_a_round_of_each_kill(settings: EngineSettings, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("later", [0.0, 0.01])
-async def test_a_start_whose_runtime_is_killed_is_given_up_and_made_again(
-    sandbox: PodmanSandbox, later: float
-) -> None:
+async def test_a_start_whose_runtime_is_killed_is_repeated(sandbox: PodmanSandbox, later: float) -> None:
     """What the runtime began holds conmon, and conmon holds Podman: for ever, if nobody ends it."""
     guard = sandbox._service._supervisor
     assert guard is not None
@@ -123,7 +121,7 @@ async def test_a_lost_answer_to_a_create_leaves_no_container(
     assert ids and ids[0] not in {one["Id"] for one in await sandbox._containers.listed()}
 
 
-async def test_the_next_start_ends_what_podman_has_lost(settings: EngineSettings) -> None:
+async def test_the_next_start_ends_processes_that_podman_lost(settings: EngineSettings) -> None:
     """A container that waits to be started, its conmon and guard killed, and noted nowhere any more."""
     first = PodmanSandbox(settings, "lost")
     await first.prepare(nothing)
@@ -149,7 +147,7 @@ async def test_the_next_start_ends_what_podman_has_lost(settings: EngineSettings
         await first.close()
 
 
-async def test_names_that_begin_alike_are_told_apart() -> None:
+async def test_containers_with_similar_names_are_distinguished() -> None:
     stand_in = ["bash", "-c", 'exec -a conmon sleep 60 & exec -a "$0" sleep 60']
     process = subprocess.Popen([*stand_in, "conmon"], start_new_session=True)
     try:
@@ -160,7 +158,7 @@ async def test_names_that_begin_alike_are_told_apart() -> None:
         process.wait()
 
 
-async def test_a_run_that_is_lost_with_the_guard_is_told_and_the_next_one_runs(
+async def test_a_run_lost_with_the_supervisor_is_reported_and_the_next_one_runs(
     sandbox: PodmanSandbox,
 ) -> None:
     started = asyncio.Event()

@@ -48,7 +48,7 @@ async def test_every_limit_is_measured(settings: EngineSettings) -> None:
     assert found["kernel memory"].measured.startswith("ended at")
 
 
-async def test_a_limit_that_does_not_hold_is_weak() -> None:
+async def test_a_limit_that_does_not_hold_is_reported_as_weak() -> None:
     async def run(job: Job) -> RunReport:
         return RunReport(status="ok", result={"count": 4000, "writable": ["/", "/tmp"]})
 
@@ -56,7 +56,7 @@ async def test_a_limit_that_does_not_hold_is_weak() -> None:
     assert [row.resource for row in rows if row.strong] == ["cpu share"]
 
 
-async def test_what_was_measured_is_kept_for_the_same_machine(tmp_path: Path) -> None:
+async def test_measurements_are_stored_for_the_same_machine(tmp_path: Path) -> None:
     runs: list[str] = []
 
     async def run(job: Job) -> RunReport:
@@ -74,7 +74,7 @@ async def test_what_was_measured_is_kept_for_the_same_machine(tmp_path: Path) ->
     assert memory.strong and memory.mechanism.startswith("cgroup v2 memory.max")
 
 
-async def test_what_was_measured_is_told_even_if_it_cannot_be_recorded(tmp_path: Path) -> None:
+async def test_measurements_are_reported_even_if_they_cannot_be_stored(tmp_path: Path) -> None:
     async def run(job: Job) -> RunReport:
         return RunReport(status="limit", limits_hit=("memory",))
 
@@ -82,7 +82,7 @@ async def test_what_was_measured_is_told_even_if_it_cannot_be_recorded(tmp_path:
     assert "memory" in [row.resource for row in rows]
 
 
-def test_the_body_asks_for_what_is_delegated() -> None:
+def test_the_create_body_requests_delegated_controllers() -> None:
     assert create_body(PLACE, LIMITS)["resource_limits"] == {
         "memory": {"limit": 172 << 20, "swap": 172 << 20},
         "pids": {"limit": 28},
@@ -124,7 +124,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("line", STRANGE, ids=str)
-def test_a_mount_that_was_not_asked_for_is_refused(line: object) -> None:
+def test_an_unrequested_mount_is_refused(line: object) -> None:
     place = msgspec.structs.replace(PLACE, controllers=frozenset())
     assert not deviations(seen({}), place, LIMITS)
     assert deviations({**seen({}), "mounted": [*MOUNTED, line]}, place, LIMITS)

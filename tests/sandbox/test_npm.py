@@ -40,7 +40,7 @@ async def test_npm_takes_packages_from_its_registry_alone(
     assert said >= {"npm_config_git=/bin/false", "npm_config_ignore_scripts=true"}
 
 
-async def test_the_registry_that_is_set_is_asked_however_it_is_written_and_no_writing_opens_another(
+async def test_only_the_configured_registry_is_asked_however_it_is_spelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a package of the company would be looked for where anybody can publish one of its name."""
@@ -67,7 +67,7 @@ async def test_the_registry_that_is_set_is_asked_however_it_is_written_and_no_wr
     assert {"npm_config_ignore_scripts=true", "npm_config_allow_git=none"} <= {*said}
 
 
-async def test_an_npm_that_knows_no_such_limit_is_not_started(tmp_path: Path) -> None:
+async def test_an_npm_without_registry_restriction_is_not_started(tmp_path: Path) -> None:
     started = tmp_path / "started"
     node = wheel(tmp_path / "wheel", "11.9.2", f"touch {started}")
     with pytest.raises(RequirementsError, match="registry"):

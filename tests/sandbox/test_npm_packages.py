@@ -87,12 +87,12 @@ def test_a_lock_has_every_package_that_is_needed_with_its_own_hash() -> None:
         {"top": one(), **{f"p{n}": one() for n in range(401)}},
     ],
 )
-def test_a_lock_with_anything_but_hashed_packages_of_the_registry_is_refused(entries: dict[str, Any]) -> None:
+def test_a_lock_with_anything_but_hashed_registry_packages_is_refused(entries: dict[str, Any]) -> None:
     with pytest.raises(RequirementsError):
         packages_of(locked(**entries), {"top": "^1"})
 
 
-def test_a_package_is_called_as_the_registry_calls_it_whatever_its_scope_ends_in() -> None:
+def test_a_package_has_the_name_of_the_registry_whatever_its_scope_ends_in() -> None:
     """As `npm:lodash` it would be looked up as that one, and have its age and its faults."""
     found = packages_of(
         locked(**{"@of-node_modules__lodash": one(peerDependencies={"top": "*"}), "top": one()}),
@@ -105,7 +105,7 @@ def test_a_package_is_called_as_the_registry_calls_it_whatever_its_scope_ends_in
     assert found[0].needs == ("top@*",)
 
 
-def test_each_part_of_what_is_installed_changes_the_digest_and_none_of_it_an_older_one() -> None:
+def test_each_installed_part_changes_the_digest_and_older_digests_stay() -> None:
     """The digests of locks of wheels as version 1 computed them are in `tests/runtimes/test_digests.py`."""
     draft = msgspec.json.decode(EARLIER, type=ToolDraft)
     wheel = LockedPackage(name="node", version="24.0", hashes=("sha256:00",))
@@ -213,7 +213,7 @@ SLY = Package(
 
 
 @pytest.mark.podman
-async def test_nothing_of_a_hostile_tarball_runs_or_is_outside_of_its_folder(
+async def test_a_hostile_tarball_neither_runs_nor_writes_outside_its_folder(
     node: Path, serve: Serve, tmp_path: Path
 ) -> None:
     serve(SLY, Package("@in/low", "1.1.0", files={"index.js": "module.exports = 'low';"}))
@@ -261,7 +261,7 @@ REFUSED = {
 @pytest.mark.podman
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("case", REFUSED)
-async def test_what_is_not_exactly_a_hashed_package_of_fair_size_is_refused(
+async def test_an_oversized_or_unhashed_package_is_refused(
     node: Path, serve: Serve, tmp_path: Path, case: str
 ) -> None:
     package, said = REFUSED[case]
@@ -275,7 +275,7 @@ async def test_what_is_not_exactly_a_hashed_package_of_fair_size_is_refused(
 @pytest.mark.podman
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("memory", "said"), [(2 << 30, "download is more than 4 MB"), (1, "is too long")])
-async def test_an_answer_without_end_fills_neither_the_cache_of_npm_nor_the_memory(
+async def test_an_endless_answer_fills_neither_the_npm_cache_nor_memory(
     node: Path, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: int, said: str
 ) -> None:
     monkeypatch.setattr("alita_tui.sandbox.npm._MOST_MEMORY", memory)
@@ -291,7 +291,7 @@ async def test_an_answer_without_end_fills_neither_the_cache_of_npm_nor_the_memo
 
 
 @pytest.mark.podman
-async def test_a_version_that_the_registry_exchanged_since_is_refused(
+async def test_a_version_that_the_registry_replaced_is_refused(
     node: Path, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another machine, which has nothing of the approved version in npm's cache, is told the new hash by the registry."""
@@ -307,7 +307,7 @@ async def test_a_version_that_the_registry_exchanged_since_is_refused(
 
 @pytest.mark.podman
 @pytest.mark.walk
-async def test_a_registry_that_is_gone_is_replaced_by_what_it_gave_before(
+async def test_an_unreachable_registry_is_replaced_by_the_cache(
     node: Path, serve: Serve, tmp_path: Path
 ) -> None:
     registry = serve(Package("top", files={"index.js": "module.exports = 1;"}))
@@ -341,7 +341,7 @@ async def test_a_tarball_never_writes_into_another_package_of_the_lock(
 
 
 @pytest.mark.podman
-async def test_two_versions_of_a_package_are_each_where_the_lock_has_them(
+async def test_two_versions_of_a_package_are_placed_as_locked(
     node: Path, serve: Serve, tmp_path: Path
 ) -> None:
     serve(
@@ -373,7 +373,7 @@ async def test_two_versions_of_a_package_are_each_where_the_lock_has_them(
     ],
     ids=str,
 )
-async def test_a_lock_of_another_hand_is_held_to_the_same_rules_before_anything_is_fetched(
+async def test_a_foreign_lock_is_checked_by_the_same_rules_before_fetching(
     node: Path, serve: Serve, tmp_path: Path, change: dict[str, Any]
 ) -> None:
     """A pack brings its locks along; its author may have written them by hand."""

@@ -77,7 +77,7 @@ async def test_a_tool_that_may_have_begun_to_change_something_is_not_run_again(t
 @pytest.mark.parametrize(
     "granted", [Capabilities(workspace="read"), Capabilities()], ids=["reads", "nothing"]
 )
-async def test_a_tool_that_can_only_look_is_run_on_the_next_engine(two: Two, granted: Capabilities) -> None:
+async def test_a_read_only_tool_is_rerun_on_the_next_engine(two: Two, granted: Capabilities) -> None:
     code = READS if granted.workspace == "read" else "def run(): return 'a note'\n"
     assert await two.run(code, granted) == "a note"
 
@@ -95,5 +95,5 @@ async def test_a_tool_that_can_only_look_is_run_on_the_next_engine(two: Two, gra
         (Capabilities(network=("GET a.example:443",), secrets=("KEY",)), True),
     ],
 )
-def test_what_can_only_look_is_read_from_its_grants(granted: Capabilities, only_looks: bool) -> None:
+def test_read_only_tools_are_recognised_by_their_grants(granted: Capabilities, only_looks: bool) -> None:
     assert repeatable(granted) is only_looks

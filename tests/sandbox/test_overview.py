@@ -34,7 +34,7 @@ def environment(root: Path, name: str, size: int, used: float) -> Path:
     return folder
 
 
-def test_environments_past_their_room_go_unless_somebody_holds_them(tmp_path: Path) -> None:
+def test_environments_over_the_size_limit_are_removed_unless_held(tmp_path: Path) -> None:
     new = environment(tmp_path, "new", 600, 300)
     held = environment(tmp_path, "held", 600, 200)
     old = environment(tmp_path, "old", 600, 100)
@@ -85,7 +85,7 @@ def test_a_container_of_a_dead_alita_is_an_orphan() -> None:
     assert alive(me()) and not alive("") and not alive("x.y")
 
 
-def test_what_waits_in_the_pool_is_told_from_what_runs() -> None:
+def test_waiting_containers_are_distinguished_from_running_ones() -> None:
     labels = {"alita.session": "s", "alita.owner": me()}
     found = [
         {"Id": "a" * 64, "Labels": labels, "State": "running", "Created": "2026-11-20T09:30:00Z"},
@@ -95,7 +95,7 @@ def test_what_waits_in_the_pool_is_told_from_what_runs() -> None:
     assert [(row.container[0], row.state) for row in rows] == [("b", "running"), ("a", "waiting")]
 
 
-async def test_an_engine_that_failed_a_run_is_asked_again_how_it_is(
+async def test_the_state_of_an_engine_is_checked_again_after_a_failed_run(
     settings: EngineSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = Fleet(settings, "doubted")

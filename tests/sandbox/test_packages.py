@@ -10,5 +10,5 @@ from tests.attack.syscalls.prove import prove
 pytestmark = pytest.mark.podman
 
 
-async def test_what_the_system_calls_are_allowed_for_works(settings: EngineSettings) -> None:
+async def test_packages_work_within_the_allowed_system_calls(settings: EngineSettings) -> None:
     assert await prove(settings, ("the standard library", "lxml")) == []

@@ -68,7 +68,7 @@ def read(pieces: list[bytes], monkeypatch: pytest.MonkeyPatch) -> tuple[Messages
     return messages, passed
 
 
-def test_a_message_that_comes_in_two_pieces_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_in_two_pieces_is_recorded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     message = told("hello")
     for cut in range(1, len(message)):
         messages, begun = Messages(), bytearray()

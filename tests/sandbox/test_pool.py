@@ -72,7 +72,7 @@ async def test_each_container_is_used_once_and_replaced(sandbox: PodmanSandbox) 
     assert not set(now) & set(first[:1])
 
 
-async def test_a_hot_container_has_only_what_the_code_imports(sandbox: PodmanSandbox) -> None:
+async def test_a_hot_container_has_only_the_modules_that_the_code_imports(sandbox: PodmanSandbox) -> None:
     code = "import sys\nimport statistics\ndef run(): return ['statistics' in sys.modules, 'decimal' in sys.modules]\n"
     await run(sandbox, code)
     await filled(sandbox)
@@ -228,7 +228,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_command_of_the_account_ends_with_alita(tmp_path: Path) -> None:
+async def test_a_command_of_the_account_ends_together_with_alita(tmp_path: Path) -> None:
     seconds = f"600.{tmp_path.stat().st_ino}"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", STARTS, str(tmp_path), seconds, stdout=asyncio.subprocess.PIPE
@@ -258,7 +258,7 @@ def sleeping(seconds: str) -> list[str]:
     return found
 
 
-async def test_a_guest_shares_the_engine_and_ends_only_what_is_its_own(settings: EngineSettings) -> None:
+async def test_a_guest_shares_the_engine_and_ends_only_its_own_containers(settings: EngineSettings) -> None:
     chosen = msgspec.structs.replace(settings, pool_hot=1, pool_warm=1, session_calls=True)
     sandbox = PodmanSandbox(chosen, "guests")
     try:
@@ -291,7 +291,7 @@ async def _with_guests(sandbox: PodmanSandbox) -> None:
     assert (await run(sandbox, "def run(): return 3\n")).result == 3
 
 
-async def test_what_waits_is_ended_at_once_not_one_after_the_other() -> None:
+async def test_waiting_containers_are_ended_together() -> None:
     """Each end here waits until all ends have begun, as the slow end of one container would make the others wait."""
     kinds = [Kind(limits=Limits(wall_seconds=seconds)) for seconds in (1, 2, 3)]
     begun = asyncio.Barrier(2 * len(kinds))

@@ -63,7 +63,7 @@ async def line(program: RunningProgram) -> bytes:
     return read
 
 
-async def test_a_program_lives_confined_and_its_end_is_told(sandbox: PodmanSandbox) -> None:
+async def test_a_program_runs_confined_and_its_end_is_reported(sandbox: PodmanSandbox) -> None:
     code = (
         "import os, sys\n"
         "def refused(work):\n"
@@ -140,7 +140,7 @@ async def test_a_program_that_exceeds_a_limit_is_ended(sandbox: PodmanSandbox, c
         await program.close()
 
 
-async def test_it_is_granted_hosts_only_while_a_call_runs(settings: EngineSettings) -> None:
+async def test_a_program_has_its_hosts_only_while_a_call_runs(settings: EngineSettings) -> None:
     told = Told()
     with serving() as site:
         where = broker(told, {"site.test": "127.0.0.1"}, (f"site.test:{site.port}",))
@@ -175,7 +175,7 @@ for line in sys.stdin:
 """
 
 
-async def test_a_secret_is_put_into_requests_of_a_call_and_the_program_never_has_it(
+async def test_a_secret_is_inserted_into_requests_and_never_given_to_the_program(
     settings: EngineSettings,
 ) -> None:
     told = Told()
@@ -202,7 +202,7 @@ async def test_a_secret_is_put_into_requests_of_a_call_and_the_program_never_has
     assert [(one.call_id, one.outcome, one.secrets) for one in told] == [("call-1", "served", ("API_KEY",))]
 
 
-async def test_files_run_only_as_they_were(sandbox: PodmanSandbox, tmp_path: Path) -> None:
+async def test_changed_program_files_do_not_run(sandbox: PodmanSandbox, tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "words.py").write_text("WORD = 'whole'\n")
     (tmp_path / "main.py").write_text(

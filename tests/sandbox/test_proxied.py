@@ -83,7 +83,7 @@ async def test_the_proxy_leads_to_names_that_only_it_knows(
     assert "p@ss" not in msgspec.json.encode(bench.told).decode()
 
 
-async def test_private_names_and_secrets_in_the_clear_do_not_go_through_it(
+async def test_private_names_and_unencrypted_secrets_do_not_pass_the_proxy(
     bench: Bench, site: Site, middle: Middle
 ) -> None:
     bench.open({"inside.example": "10.0.0.1"}, environ=by(middle), secret={"KEY": "the-value"}.get)
@@ -99,7 +99,7 @@ async def test_private_names_and_secrets_in_the_clear_do_not_go_through_it(
     assert middle.asked == [] and site.seen == []
 
 
-async def test_no_proxy_is_heeded_and_a_proxy_that_refuses_is_told(
+async def test_no_proxy_is_respected_and_a_refusing_proxy_is_reported(
     bench: Bench, site: Site, middle: Middle
 ) -> None:
     bench.open({"near.example": "127.0.0.1"}, (f"near.example:{site.port}",), environ=by(middle))

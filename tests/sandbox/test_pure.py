@@ -24,7 +24,7 @@ from alita_tui.spine.ports.sandbox import Limits
     st.lists(st.tuples(st.binary(min_size=1, max_size=1), st.binary(max_size=300)), max_size=8),
     st.integers(1, 50),
 )
-def test_frames_come_out_as_they_went_in_however_they_are_cut(frames, size: int) -> None:
+def test_frames_are_reassembled_however_they_are_cut(frames, size: int) -> None:
     wire = b"".join(frame(kind, payload) for kind, payload in frames)
     buffer, found = bytearray(), []
     for start in range(0, len(wire), size):
@@ -51,7 +51,7 @@ def test_json_that_is_too_deep_is_refused_before_it_is_parsed() -> None:
         st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=4)
     )
 )
-def test_shallow_json_is_itself(value) -> None:
+def test_shallow_json_is_returned_unchanged(value) -> None:
     assert parse(json.dumps(value)) == value
 
 
@@ -116,7 +116,7 @@ def test_the_container_request_grants_nothing_by_default() -> None:
         "x (>=1)", "x==1.*", "x==1!2.0+local", 'x>=1; python_version < "3.12" and sys_platform != "win32"',
     ],
 )  # fmt: skip
-def test_plain_requirements_are_taken(one: str) -> None:
+def test_plain_requirements_are_accepted(one: str) -> None:
     assert Requirement(plain(one)) == Requirement(one)
 
 
@@ -131,7 +131,7 @@ def test_options_paths_and_addresses_are_no_requirements(one: str) -> None:
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_what_an_earlier_boot_left_is_forgotten(tmp_path: Path, beside: bool) -> None:
+def test_state_of_an_earlier_boot_is_removed(tmp_path: Path, beside: bool) -> None:
     runtime = tmp_path / "run"
     marker = (tmp_path if beside else runtime) / ".boot"
 
@@ -154,7 +154,7 @@ def test_what_an_earlier_boot_left_is_forgotten(tmp_path: Path, beside: bool) ->
     forget()
 
 
-def test_the_profile_is_what_was_measured_and_what_is_kept_for_a_reason() -> None:
+def test_the_seccomp_profile_is_the_measured_one_plus_explained_exceptions() -> None:
     from tests.attack.syscalls.profile import KEPT, PROFILE, REFUSED, measured, plain, profile
 
     assert json.loads(PROFILE.read_text()) == profile()
@@ -185,5 +185,5 @@ def test_only_brackets_outside_of_texts_are_counted(end: str) -> None:
         parse('["' + "[" * 400 + "\\")
 
 
-def test_a_requirement_is_one_line_whatever_its_marker_quotes() -> None:
+def test_a_requirement_stays_on_one_line_whatever_its_marker_quotes() -> None:
     assert "\n" not in plain("attrs; python_version < '3\n-r /etc/hosts'")

@@ -88,7 +88,7 @@ async def test_the_podman_service_starts_again_after_all_processes_were_killed(h
         await service.close()
 
 
-async def test_another_failure_is_not_taken_for_it(host: Apart) -> None:
+async def test_another_failure_is_not_mistaken_for_lost_processes(host: Apart) -> None:
     with pytest.raises(SandboxUnavailable, match="unrecognized"):
         await host.output("podman", "no-such-command")
     assert not await host.recovered("Error: unrecognized command")

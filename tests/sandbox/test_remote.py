@@ -132,7 +132,7 @@ async def containers(sandbox: PodmanSandbox) -> list[str]:
 
 
 @pytest.mark.podman
-async def test_a_tool_runs_on_another_machine_as_it_would_here(engine: PodmanSandbox) -> None:
+async def test_a_tool_runs_on_another_machine_like_here(engine: PodmanSandbox) -> None:
     code = "def run(word: str) -> str:\n    print('there')\n    return word[::-1]\n"
     report = await engine.run(job(code, arguments={"word": "alita"}), nothing, nothing)
     assert (report.status, report.result, report.stdout) == ("ok", "atila", "there\n")
@@ -168,9 +168,7 @@ def test_a_map_runs_on_another_machine(there: Machine, tmp_path: Path) -> None:
 
 
 @pytest.mark.podman
-async def test_what_a_tool_is_granted_comes_from_this_machine_there_too(
-    there: Machine, tmp_path: Path
-) -> None:
+async def test_grants_of_a_remote_run_are_served_by_this_machine(there: Machine, tmp_path: Path) -> None:
     told = Told()
     (tmp_path / "note.txt").write_text("x" * 200_000)
     code = (
@@ -196,7 +194,7 @@ async def test_what_a_tool_is_granted_comes_from_this_machine_there_too(
 
 
 @pytest.mark.podman
-async def test_requirements_are_handed_over_and_nothing_of_this_machine_is_mounted(
+async def test_requirements_are_copied_and_nothing_of_this_machine_is_mounted(
     engine: PodmanSandbox,
 ) -> None:
     lock = await engine.lock(["email-validator>=2.2"], nothing)
@@ -224,7 +222,7 @@ async def input_volumes(sandbox: PodmanSandbox) -> list[str]:
 
 
 @pytest.mark.podman
-async def test_files_of_a_call_go_there_and_back_and_none_stays(
+async def test_files_of_a_call_are_copied_there_and_back_and_removed(
     engine: PodmanSandbox, tmp_path: Path
 ) -> None:
     await read_and_leave(engine, tmp_path)
@@ -310,7 +308,7 @@ async def test_runs_at_the_same_time_are_spread_and_all_have_one_image(fleet: Fl
 
 
 @pytest.mark.podman
-async def test_an_engine_that_is_gone_is_passed_over_and_a_run_it_lost_is_not_repeated(
+async def test_an_unreachable_engine_is_skipped_and_a_lost_run_is_not_repeated(
     there: Machine, fleet: Fleet
 ) -> None:
     here, away = fleet.engines
@@ -350,12 +348,12 @@ async def test_a_host_key_that_is_not_the_known_one_is_refused(there: Machine) -
         "ssh://there?x=1", "",
     ],
 )  # fmt: skip
-def test_what_is_no_engine_is_refused(settings: EngineSettings, url: str) -> None:
+def test_an_invalid_engine_address_is_refused(settings: EngineSettings, url: str) -> None:
     with pytest.raises(UsageError, match="is no engine"):
         Remote(settings, url)
 
 
-def test_nothing_a_person_set_for_ssh_weakens_the_line(settings: EngineSettings) -> None:
+def test_no_ssh_setting_of_a_person_weakens_the_connection(settings: EngineSettings) -> None:
     command = Remote(settings, "ssh://me@there:2222/run/podman.sock").command("podman", "info")
     assert command[-2:] == ["there", "podman info"]
     assert command[-3] == "--"

@@ -67,7 +67,7 @@ async def test_a_result_and_what_was_printed(sandbox: PodmanSandbox) -> None:
     assert "".join(text for stream, text in pieces if stream == "stdout") == report.stdout
 
 
-async def test_prints_cannot_look_like_a_result(sandbox: PodmanSandbox) -> None:
+async def test_printed_text_cannot_be_mistaken_for_a_result(sandbox: PodmanSandbox) -> None:
     report = await run(
         sandbox,
         "def run():\n"
@@ -203,7 +203,7 @@ async def test_self_tests_are_counted_one_by_one(sandbox: PodmanSandbox) -> None
     assert "off by one" in report.cases[1].message
 
 
-async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> None:
+async def test_requirements_are_installed_as_locked_wheels(sandbox: PodmanSandbox) -> None:
     lock = await sandbox.lock(["email-validator>=2.2"], nothing)
     assert {package.name for package in lock.packages} >= {"email-validator", "idna", "dnspython"}
     assert all(package.hashes for package in lock.packages)
@@ -243,12 +243,12 @@ async def test_a_requirement_cannot_run_a_build_script_on_the_host(
     assert not ran.exists()
 
 
-async def test_text_that_is_no_unicode_goes_in(sandbox: PodmanSandbox) -> None:
+async def test_text_that_is_no_unicode_can_be_passed_in(sandbox: PodmanSandbox) -> None:
     report = await run(sandbox, "def run(text): return len(text)\n", text="a\ud800")
     assert (report.status, report.result) == ("ok", 2)
 
 
-async def test_many_small_prints_are_told_in_few_pieces(sandbox: PodmanSandbox) -> None:
+async def test_many_small_prints_are_sent_in_few_pieces(sandbox: PodmanSandbox) -> None:
     told: list[str] = []
     code = "def run():\n    for _ in range(3000): print('é', flush=True)\n"
     job = Job(run_id="t", module="tool_under_test", code=code)
@@ -274,7 +274,7 @@ NO_WALL = {
 """Fields whose loss makes no wall weaker, and why."""
 
 
-def test_no_field_of_the_profile_is_left_out() -> None:
+def test_every_field_of_the_profile_is_checked() -> None:
     asked = create_body(ContainerSpec(image="i", warden="/w", seccomp="/s"), QUICK)
     assert {name for name in asked if name not in WEAKER} == set(NO_WALL)
 
@@ -293,7 +293,7 @@ async def test_requirements_that_could_be_changed_are_refused(settings: EngineSe
         await sandbox.close()
 
 
-async def test_leftovers_of_a_dead_process_are_reaped(settings: EngineSettings) -> None:
+async def test_leftovers_of_a_dead_process_are_removed(settings: EngineSettings) -> None:
     def orphan(body: dict[str, Any]) -> dict[str, Any]:
         return {**body, "labels": {**body["labels"], "alita.owner": "999999.1", "alita.session": "dead"}}
 
@@ -322,7 +322,7 @@ async def test_without_podman_nothing_runs(settings: EngineSettings, monkeypatch
     await sandbox.close()
 
 
-async def test_the_doctor_says_what_enforces_what(settings: EngineSettings) -> None:
+async def test_the_doctor_shows_what_enforces_each_limit(settings: EngineSettings) -> None:
     checks = {check.name: check for check in await diagnose(settings)}
     assert checks["trial run"].state == "ok"
     assert {"network", "memory", "privileges", "base image"} <= set(checks)

@@ -53,7 +53,7 @@ def test_the_systems_own_folder_is_used(tmp_path: Path) -> None:
         folder.rmdir()
 
 
-def test_only_a_private_folder_of_ones_own_is_used(tmp_path: Path) -> None:
+def test_only_a_private_own_folder_is_used(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir(mode=0o700)
     check_private(own, os.geteuid())
@@ -69,7 +69,7 @@ def test_only_a_private_folder_of_ones_own_is_used(tmp_path: Path) -> None:
     assert refused.value.hint == f"Close it: chmod 700 {own}"
 
 
-async def test_a_path_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
+async def test_a_path_that_is_too_long_is_explained(tmp_path: Path) -> None:
     path = tmp_path / ("deep-" * 20) / "podman.sock"
     settings = EngineSettings(cache_dir=str(tmp_path / "cache"))
     service = PodmanService(Host(msgspec.structs.replace(settings, socket=str(path))))

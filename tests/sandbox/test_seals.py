@@ -148,7 +148,7 @@ def looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["in another process", "in the same process"])
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_what_was_changed_after_it_was_installed_is_not_used(
+async def test_an_environment_changed_after_installation_is_not_used(
     index: Index, tmp_path: Path, attack: str, later: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change, difference = ATTACKS[attack]
@@ -168,7 +168,7 @@ async def test_what_was_changed_after_it_was_installed_is_not_used(
     assert not [*folder.glob("*.pth"), *folder.glob("json")]
 
 
-async def test_what_has_no_seal_is_installed_anew(index: Index, tmp_path: Path) -> None:
+async def test_an_environment_without_a_seal_is_installed_again(index: Index, tmp_path: Path) -> None:
     locked = await lock(["greet"], WHERE, nothing)
     folder = await ensure(locked, tmp_path / "one", WHERE, nothing)
     edit(folder)
@@ -177,7 +177,7 @@ async def test_what_has_no_seal_is_installed_anew(index: Index, tmp_path: Path) 
     assert (folder / "greet.py").read_text() == "VERSION = '1.0'\n"
 
 
-async def test_what_is_as_it_was_is_read_once_and_its_seal_goes_with_it(
+async def test_an_unchanged_environment_is_read_once_and_removed_with_its_seal(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seals, "_CLOCK_TICK_NS", 0)
@@ -197,7 +197,7 @@ async def test_what_is_as_it_was_is_read_once_and_its_seal_goes_with_it(
     assert [path.name for path in (tmp_path / "one").iterdir()] == [".sealing"]
 
 
-async def test_a_look_right_after_a_change_is_not_relied_on(
+async def test_file_times_right_after_a_change_are_not_trusted(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second change within the same tick of the file system's clock leaves the same times."""
@@ -212,7 +212,7 @@ async def test_a_look_right_after_a_change_is_not_relied_on(
         await ensure(locked, tmp_path / "one", WHERE, nothing)
 
 
-async def test_a_name_that_is_no_text_hides_behind_no_other_name(
+async def test_a_name_that_is_no_unicode_cannot_hide_behind_another(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft, folder = tmp_path / "draft", tmp_path / "sealed"
@@ -227,7 +227,7 @@ async def test_a_name_that_is_no_text_hides_behind_no_other_name(
 
 
 @pytest.mark.podman
-async def test_no_container_that_waits_runs_what_was_changed(
+async def test_no_waiting_container_runs_a_changed_environment(
     settings: EngineSettings, index: Index, tmp_path: Path
 ) -> None:
     engine = PodmanSandbox(settings, "seals")

@@ -40,7 +40,7 @@ def keyring(at: RunGrants, host: int = 0) -> RequestSecrets:
     return RequestSecrets(at, at.hosts[host], at.answered("GET /"))
 
 
-def test_values_stand_where_stand_ins_stood() -> None:
+def test_stand_ins_are_replaced_by_values() -> None:
     at = desk()
     key = at.stand_ins["KEY"]
     assert (
@@ -58,7 +58,7 @@ def test_values_stand_where_stand_ins_stood() -> None:
     assert filled[b"x-key"].decode() == f"<{VALUE}>" and filled[b"x"] == b"Basic no-base64!"
 
 
-def test_no_other_host_gets_it_and_what_is_not_set_is_said() -> None:
+def test_a_secret_goes_to_its_host_only_and_a_missing_one_is_reported() -> None:
     at = desk()
     with pytest.raises(Refused, match="not granted for b.example"):
         keyring(at, 1).into_headers([(b"x", at.stand_ins["KEY"].encode())])
@@ -88,7 +88,7 @@ async def sent(at: RunGrants, body: str, host: int = 0, **said: str) -> tuple[di
 
 
 @pytest.mark.parametrize("kind", FORMS)
-async def test_a_stand_in_typed_into_a_form_becomes_the_value_in_the_way_of_that_form(kind: str) -> None:
+async def test_a_stand_in_in_a_form_becomes_the_value_in_the_encoding_of_the_form(kind: str) -> None:
     at = desk(VALUE + '"')
     form, written = FORMS[kind]
     headers, body = await sent(at, form.format(at.stand_ins["KEY"]), content_type=kind)
@@ -97,7 +97,7 @@ async def test_a_stand_in_typed_into_a_form_becomes_the_value_in_the_way_of_that
 
 
 @pytest.mark.parametrize("kind", FORMS)
-async def test_a_form_that_goes_to_another_host_is_refused_with_a_stand_in_in_it(kind: str) -> None:
+async def test_a_form_with_a_stand_in_to_another_host_is_refused(kind: str) -> None:
     at = desk()
     with pytest.raises(Refused, match="not granted for b.example"):
         await sent(at, FORMS[kind][0].format(at.stand_ins["KEY"]), 1, content_type=kind)
@@ -105,7 +105,7 @@ async def test_a_form_that_goes_to_another_host_is_refused_with_a_stand_in_in_it
     assert (await sent(at, plain, 1, content_type=kind))[1] == plain.encode(), "any other form goes there"
 
 
-async def test_no_value_is_put_into_what_is_no_form_or_was_packed() -> None:
+async def test_no_value_is_inserted_into_other_or_compressed_bodies() -> None:
     at = desk()
     form = f"pin={at.stand_ins['KEY']}"
     usual = "application/x-www-form-urlencoded"
@@ -124,7 +124,7 @@ def test_stand_ins_are_new_for_each_run() -> None:
 @given(
     st.lists(st.sampled_from([b"s3cret", b"s3", b"cret", b"cre", b"t", b"x", b"s3cretive", b""]), max_size=40)
 )
-def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
+def test_no_value_passes_however_the_response_is_cut(pieces: list[bytes]) -> None:
     mask = SecretMask(SecretForms(["s3cret", "s3cretive"]))
     found = b"".join([mask.masked(piece) for piece in pieces] + [mask.masked(b"", last=True)])
     whole = b"".join(pieces)
@@ -134,7 +134,7 @@ def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("form", PACKED)
-def test_what_is_packed_is_looked_into_and_refused_where_a_value_is_in_it(form: str) -> None:
+def test_compressed_data_that_contains_a_value_is_refused(form: str) -> None:
     write, read = PACKED[form]
     for value, holds in (("s3cret-value-9", True), ("nothing to hide", False)):
         mask, data = SecretMask(SecretForms(["s3cret-value-9"])), write(value)
@@ -147,7 +147,7 @@ def test_what_is_packed_is_looked_into_and_refused_where_a_value_is_in_it(form: 
             assert mask.masked(b"", last=True) == data
 
 
-def test_a_bomb_is_not_unpacked_and_what_cannot_be_looked_into_is_not_passed_on() -> None:
+def test_a_compression_bomb_or_unreadable_data_is_not_passed_on() -> None:
     bomb = gzip.compress(gzip.compress(b"0" * (80 << 20)))
     for data in (bomb, b"\x28\xb5\x2f\xfd" + b"zstandard", b"PK\x03\x04 broken"):
         mask = SecretMask(SecretForms(["s3cret-value-9"]))
@@ -156,14 +156,14 @@ def test_a_bomb_is_not_unpacked_and_what_cannot_be_looked_into_is_not_passed_on(
             mask.masked(b"", last=True)
 
 
-def test_words_of_an_error_and_names_of_headers_say_no_value() -> None:
+def test_errors_and_header_names_reveal_no_value() -> None:
     mask = SecretMask(SecretForms(["s3cret-Value-9"]))
     assert "s3cret" not in mask.text("Illegal header value b'Bearer s3cret-Value-9 '")
     kept = mask.headers([(b"x-s3cret-value-9", b"1"), (b"x-b", b"a s3cret-Value-9"), (b"x-c", b"3")])
     assert kept == [(b"x-b", b"a **************"), (b"x-c", b"3")]
 
 
-def test_blanks_around_a_value_are_no_part_of_it_and_line_breaks_are_refused() -> None:
+def test_a_value_is_stripped_and_one_with_line_breaks_is_refused() -> None:
     for value, put in ((" padded-value \n", b"padded-value"), ("-----BEGIN KEY-----\nabc\n", None)):
         at = RunGrants(
             Job(run_id="r", module="m", code="", capabilities=GRANTED),

@@ -69,7 +69,7 @@ def sockets() -> set[str]:
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-async def test_a_request_that_is_given_up_leaves_no_socket(played: Played, tmp_path: Path, kind: str) -> None:
+async def test_a_cancelled_request_leaves_no_socket(played: Played, tmp_path: Path, kind: str) -> None:
     line = service(played, tmp_path)
     before = sockets()
     asking = asyncio.ensure_future(REQUESTS[kind](line))

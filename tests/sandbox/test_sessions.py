@@ -56,7 +56,7 @@ def current(sandbox: PodmanSandbox) -> Any:
 
 
 @pytest.mark.podman
-async def test_calls_share_a_container_and_nothing_else(sandbox: PodmanSandbox) -> None:
+async def test_calls_share_a_container_but_no_state(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
     container = current(sandbox).container
     reports = [await call(sandbox, WHO) for _ in range(5)]
@@ -67,7 +67,7 @@ async def test_calls_share_a_container_and_nothing_else(sandbox: PodmanSandbox) 
 
 
 @pytest.mark.podman
-async def test_no_call_finds_the_warden_among_its_modules(sandbox: PodmanSandbox) -> None:
+async def test_the_warden_is_not_visible_to_a_call(sandbox: PodmanSandbox) -> None:
     look = (
         "import sys\ndef run():\n"
         "    known = [name for name in sys.modules if name == '__main__' or name.startswith('alita')]\n"
@@ -82,7 +82,7 @@ async def test_no_call_finds_the_warden_among_its_modules(sandbox: PodmanSandbox
 
 
 @pytest.mark.podman
-async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> None:
+async def test_a_call_leaves_no_state_for_the_next(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
     container = current(sandbox).container
     litter = (
@@ -125,7 +125,7 @@ async def test_a_call_has_no_way_to_another_user(sandbox: PodmanSandbox) -> None
     ],
     ids=["forks", "memory", "sleep"],
 )
-async def test_a_limit_costs_the_container(
+async def test_exceeding_a_limit_ends_the_container(
     sandbox: PodmanSandbox, body: str, status: str, reason: str
 ) -> None:
     await shared(sandbox)
@@ -139,7 +139,7 @@ async def test_a_limit_costs_the_container(
 
 
 @pytest.mark.podman
-async def test_ordinary_failures_are_reported_as_ever(sandbox: PodmanSandbox) -> None:
+async def test_ordinary_failures_are_reported_as_usual(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
     container = current(sandbox).container
     assert (await call(sandbox, "def run(): raise ValueError('x')\n")).reason == "ValueError"
@@ -149,7 +149,7 @@ async def test_ordinary_failures_are_reported_as_ever(sandbox: PodmanSandbox) ->
 
 
 @pytest.mark.podman
-async def test_only_the_same_approved_build_shares(sandbox: PodmanSandbox) -> None:
+async def test_only_calls_of_the_same_approved_build_share_a_container(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
     uids = current(sandbox).container.uids
     for digest in ("", "another"):
@@ -176,7 +176,7 @@ async def test_an_interrupt_ends_the_session_container(sandbox: PodmanSandbox) -
 
 
 @pytest.mark.podman
-async def test_many_calls_leave_this_process_as_it_was(sandbox: PodmanSandbox) -> None:
+async def test_many_calls_leak_nothing_in_this_process(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
     await call(sandbox, WHO)
     files, tasks = len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks())
@@ -187,7 +187,7 @@ async def test_many_calls_leave_this_process_as_it_was(sandbox: PodmanSandbox) -
 
 
 @pytest.mark.podman
-async def test_a_container_without_a_user_id_left_has_its_successor_waiting(
+async def test_a_container_that_runs_out_of_user_ids_has_its_successor_ready(
     sandbox: PodmanSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "_CALLS", 4)
@@ -209,7 +209,7 @@ async def test_a_container_without_a_user_id_left_has_its_successor_waiting(
 
 
 @pytest.mark.podman
-async def test_a_session_container_says_when_it_takes_no_more_calls(sandbox: PodmanSandbox) -> None:
+async def test_a_session_container_reports_when_it_is_used_up(sandbox: PodmanSandbox) -> None:
     await sandbox.prepare(nothing)
     container = await sandbox._containers.make(Kind(limits=LIMITS, calls=2))
     try:
@@ -232,7 +232,7 @@ async def for_many(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
 
 
 @pytest.mark.podman
-async def test_where_many_calls_are_to_come_the_first_ones_wait_for_the_containers_they_share(
+async def test_with_many_calls_expected_the_first_ones_wait_for_shared_containers(
     for_many: PodmanSandbox,
 ) -> None:
     """And no container is made that takes only one call."""
@@ -243,7 +243,7 @@ async def test_where_many_calls_are_to_come_the_first_ones_wait_for_the_containe
 
 
 @pytest.mark.podman
-async def test_where_no_shared_container_starts_every_call_has_its_own(
+async def test_without_a_shared_container_every_call_has_its_own(
     for_many: PodmanSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = for_many._containers.make
@@ -260,7 +260,7 @@ async def test_where_no_shared_container_starts_every_call_has_its_own(
 
 
 @pytest.mark.podman
-async def test_a_lane_that_lost_its_container_holds_up_no_call(for_many: PodmanSandbox) -> None:
+async def test_a_lane_without_a_container_delays_no_call(for_many: PodmanSandbox) -> None:
     """The next call is taken by a container that waits in the pool, while the lane gets another."""
     await call(for_many, WHO)
     lost = current(for_many).container
@@ -275,7 +275,7 @@ async def test_a_lane_that_lost_its_container_holds_up_no_call(for_many: PodmanS
 
 
 @pytest.mark.podman
-async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: PodmanSandbox) -> None:
+async def test_files_that_cannot_be_removed_end_the_container_without_delay(sandbox: PodmanSandbox) -> None:
     deep = (
         "import os\ndef run():\n    os.chdir('/tmp')\n    for _ in range(1200):\n        os.mkdir('d' * 40)\n        os.chdir('d' * 40)\n"
         "    return 1\n"
@@ -292,7 +292,7 @@ async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: P
 
 
 @pytest.mark.parametrize(("calls", "last"), [(1, 20_010), (50, 20_058)])
-def test_the_warden_has_three_capabilities_and_a_user_id_for_each_child(calls: int, last: int) -> None:
+def test_the_warden_has_three_capabilities_and_one_user_id_per_child(calls: int, last: int) -> None:
     place = ContainerSpec(image="i", warden="/w", seccomp="/s", uid=20_007, calls=calls)
     body = create_body(place, LIMITS)
     assert body["cap_add"] == ["CAP_KILL", "CAP_SETGID", "CAP_SETUID"]
@@ -305,7 +305,7 @@ def test_the_warden_has_three_capabilities_and_a_user_id_for_each_child(calls: i
 
 
 @pytest.mark.podman
-async def test_a_deep_tree_does_not_hold_up_the_next_call(sandbox: PodmanSandbox) -> None:
+async def test_a_deep_folder_tree_does_not_delay_the_next_call(sandbox: PodmanSandbox) -> None:
     code = (
         "import os\ndef run(depth=0):\n    found = len(os.listdir('/tmp'))\n    os.chdir('/tmp')\n"
         "    for _ in range(depth):\n        os.mkdir('d' * 200); os.chdir('d' * 200)\n    return found\n"
@@ -320,7 +320,7 @@ async def test_a_deep_tree_does_not_hold_up_the_next_call(sandbox: PodmanSandbox
 
 
 @pytest.mark.podman
-async def test_the_connections_of_a_call_are_not_seen_by_the_next(sandbox: PodmanSandbox) -> None:
+async def test_connections_of_a_call_are_invisible_to_the_next(sandbox: PodmanSandbox) -> None:
     code = (
         "import socket\ndef run(port=0):\n"
         "    before = sum(len(open('/proc/net/' + n).readlines()) - 1 for n in ('tcp', 'tcp6', 'udp', 'udp6'))\n"

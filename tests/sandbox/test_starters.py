@@ -61,7 +61,7 @@ def site() -> Iterator[Site]:
         yield found
 
 
-async def test_every_starter_passes_its_own_tests_with_nothing_granted(settings: EngineSettings) -> None:
+async def test_every_starter_passes_its_tests_without_grants(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(settings, "starters")
     try:
         for name in STARTERS.names():
@@ -99,7 +99,7 @@ ASKING_NOTHING = {"chart", "image_info", "pdf_text", "shell", "sqlite_query", "x
 """Those that take files of a task and need no grant: the walks below run them."""
 
 
-def test_refused_input_is_told_in_a_line_and_leaves_the_tool_as_trusted_as_it_was(shell: Shell) -> None:
+def test_refused_input_is_reported_in_one_line_and_does_not_change_trust(shell: Shell) -> None:
     done = shell("starters", "approve", "chart", "--digest", shell.digest("chart"))
     assert done.exit_code == 0, done.output
     points = [{"x": "a\u202eb", "y": "many\x1b[31m"}]
@@ -116,7 +116,7 @@ def test_refused_input_is_told_in_a_line_and_leaves_the_tool_as_trusted_as_it_wa
     assert (record.state, record.runs, record.failures) == ("provisional", 0, 0)
 
 
-async def test_each_does_its_work_with_exactly_its_grants(
+async def test_each_starter_works_with_exactly_its_grants(
     settings: EngineSettings, site: Site, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("hello")
@@ -163,7 +163,7 @@ async def test_each_does_its_work_with_exactly_its_grants(
     assert {one.outcome for one in told} == {"served"}
 
 
-def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
+def test_a_starter_runs_once_it_is_approved_as_shown(shell: Shell) -> None:
     assert "not approved" in shell("starters").stdout
     with pytest.raises(RegistryError):
         AppContext.open(shell.home).library.get("file_read")
@@ -201,7 +201,7 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
 
 
 @pytest.mark.walk
-def test_what_a_run_outside_of_a_session_asks_for_is_recorded(shell: Shell) -> None:
+def test_requests_of_a_run_outside_of_a_session_are_recorded(shell: Shell) -> None:
     app = AppContext.open(shell.home)
     assert (
         shell(
@@ -235,7 +235,7 @@ def test_what_a_run_outside_of_a_session_asks_for_is_recorded(shell: Shell) -> N
     assert len(list(app.paths.runs.glob("*.json"))) == 2, "what is granted nothing can ask for nothing"
 
 
-def test_what_is_banned_cannot_be_approved(shell: Shell) -> None:
+def test_a_banned_starter_cannot_be_approved(shell: Shell) -> None:
     app = AppContext.open(shell.home)
     app.library.ban(Ban(ban_id="b1", capabilities=("workspace:read",), reason="no files", by="me"))
     digest = shell.digest("file_read")
@@ -244,7 +244,7 @@ def test_what_is_banned_cannot_be_approved(shell: Shell) -> None:
     assert app.audit.entries() == () and AppContext.open(shell.home).library.cards() == ()
 
 
-def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) -> None:
+def test_a_digest_for_other_hosts_approves_nothing(shell: Shell, site: Site) -> None:
     digest = shell.digest("api_query", "--host", "a.example:443")
     for more in ((), ("--host", "b.example:443")):
         refused = shell("starters", "approve", "api_query", "--digest", digest, *more)
@@ -306,7 +306,7 @@ def approved(shell: Shell) -> Callable[..., Callable[..., Result]]:
     return approve
 
 
-def test_a_database_is_asked_and_a_change_goes_into_a_copy(
+def test_a_database_is_queried_and_changes_go_into_a_copy(
     approved: Callable[..., Callable[..., Result]], tmp_path: Path
 ) -> None:
     place = tmp_path / "stock.db"
@@ -331,7 +331,7 @@ def test_a_database_is_asked_and_a_change_goes_into_a_copy(
     assert isinstance(gone.exception, UsageError) and "There is no file" in gone.exception.message
 
 
-def test_a_command_line_works_on_copies_and_sees_nothing_else(
+def test_a_shell_command_works_on_copies_and_sees_nothing_else(
     approved: Callable[..., Callable[..., Result]], tmp_path: Path
 ) -> None:
     (tmp_path / "names.txt").write_text("b\na\nb\n")
@@ -350,7 +350,7 @@ def test_a_command_line_works_on_copies_and_sees_nothing_else(
     assert looks["stdout"].strip().splitlines()[-1] != "0"
 
 
-def test_a_chart_is_kept_where_one_says(
+def test_a_chart_is_saved_to_the_chosen_folder(
     approved: Callable[..., Callable[..., Result]], tmp_path: Path
 ) -> None:
     (tmp_path / "sales.csv").write_text("region,amount\nnorth,10\nsouth,30\n")
@@ -380,7 +380,7 @@ def test_a_download_reaches_its_host_and_no_other(
 
 
 @pytest.mark.walk
-def test_those_with_packages_read_real_files(
+def test_starters_with_packages_read_real_files(
     approved: Callable[..., Callable[..., Result]], tmp_path: Path
 ) -> None:
     """Their own tests make the files that they are tried on, in the sandbox, with packages of the index."""

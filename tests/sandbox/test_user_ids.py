@@ -9,7 +9,7 @@ from alita_tui.sandbox.policy import USER_IDS, fresh_uid
 from alita_tui.spine.errors import SandboxUnavailable
 
 
-def test_containers_get_ids_of_their_own_until_there_are_none() -> None:
+def test_containers_get_distinct_user_ids_until_none_are_left() -> None:
     taken: set[int] = set()
     with pytest.raises(SandboxUnavailable, match="no user ids left"):
         while True:
@@ -26,7 +26,7 @@ def test_containers_get_ids_of_their_own_until_there_are_none() -> None:
 
 
 @pytest.mark.parametrize("lanes", (1, 2, 8, 64, 500))
-def test_every_lane_finds_ids_for_a_container_and_its_successor(lanes: int) -> None:
+def test_every_lane_has_user_ids_for_a_container_and_its_successor(lanes: int) -> None:
     calls = min(sessions._CALLS, sessions.calls_per_container(lanes))
     taken: set[int] = set()
     for _ in range(2 * lanes):

@@ -75,7 +75,7 @@ def test_no_name_leads_out_or_to_anything_but_a_file(folder: Path, name: str) ->
     assert (folder.parent / "outside.txt").read_text() == "outside" and sorted(os.listdir(folder)) == before
 
 
-def test_names_reading_and_writing(folder: Path) -> None:
+def test_files_are_listed_read_and_written(folder: Path) -> None:
     files = Workspace(folder, Caps(file_bytes=10))
     assert files.names() == ["a.txt", "data/ü b.csv"]
     assert files.read("data/ü b.csv") == b"x,y\n1,2\n"
@@ -103,7 +103,7 @@ def test_names_are_listed_up_to_a_count(folder: Path) -> None:
     assert len(Workspace(folder, Caps(listed=20)).names()) == 20
 
 
-def test_a_workspace_holds_so_much_and_no_more(tmp_path: Path) -> None:
+def test_a_workspace_has_a_size_limit(tmp_path: Path) -> None:
     folder = tmp_path / "workspace"
     files = Workspace(folder, Caps(workspace_bytes=100, workspace_entries=4))
     assert files.write("a", b"x" * 60) and files.write("b/c", b"x" * 30)
@@ -143,7 +143,7 @@ def test_writers_at_the_same_time_share_what_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.podman
-async def test_a_full_workspace_is_told_to_the_tool_and_on_record(bench: Bench, folder: Path) -> None:
+async def test_a_full_workspace_is_reported_to_the_tool_and_recorded(bench: Bench, folder: Path) -> None:
     bench.open(workspace=folder, caps=Caps(workspace_bytes=100_000))
     code = FILES + "def run(): return [call(f'/files/out/{n}', b'x' * 40_000, 'PUT')[0] for n in range(4)]\n"
     assert (await bench.run(code, WRITE)).result == [201, 201, 507, 507]
@@ -152,7 +152,7 @@ async def test_a_full_workspace_is_told_to_the_tool_and_on_record(bench: Bench, 
 
 
 @pytest.mark.podman
-async def test_a_tool_reads_and_writes_what_it_is_granted(bench: Bench, folder: Path) -> None:
+async def test_a_tool_reads_and_writes_as_granted(bench: Bench, folder: Path) -> None:
     bench.open(workspace=folder)
     code = (
         FILES
@@ -208,14 +208,16 @@ async def test_model_calls_are_counted_and_capped(bench: Bench) -> None:
     ("fault", "status"),
     [(BudgetExceeded("The task may cost $1."), 402), (ModelError("server", "It broke."), 502)],
 )
-async def test_a_model_that_does_not_answer_is_told(bench: Bench, fault: Exception, status: int) -> None:
+async def test_a_model_that_does_not_answer_is_reported_to_the_tool(
+    bench: Bench, fault: Exception, status: int
+) -> None:
     bench.open(models=Models(fault))
     report = await bench.run(ASK, Capabilities(model_calls=1), prompt="hello")
     assert report.result[0][0] == status
 
 
 @pytest.mark.podman
-async def test_the_clock_stands_still_while_a_model_thinks(bench: Bench) -> None:
+async def test_the_time_limit_pauses_while_a_model_answers(bench: Bench) -> None:
     import asyncio
 
     import msgspec
@@ -235,7 +237,7 @@ async def test_the_clock_stands_still_while_a_model_thinks(bench: Bench) -> None
 
 
 @pytest.mark.podman
-async def test_a_tool_that_is_interrupted_leaves_a_record(bench: Bench) -> None:
+async def test_an_interrupted_tool_leaves_a_record(bench: Bench) -> None:
     import asyncio
 
     started = asyncio.Event()

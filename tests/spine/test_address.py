@@ -60,7 +60,7 @@ SPECIAL = [
 
 
 @pytest.mark.parametrize("address", SPECIAL)
-async def test_special_addresses_are_refused_as_literals_and_behind_names(address):
+async def test_special_addresses_are_refused_as_literals_and_as_results_of_names(address):
     with pytest.raises(AddressRefused, match="not a public address") as caught:
         await AddressPolicy(system_resolver).check(address, 80)
     assert "web.allowed_private" in caught.value.hint
@@ -69,7 +69,7 @@ async def test_special_addresses_are_refused_as_literals_and_behind_names(addres
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "2a00:1450:4001::8a"])
-async def test_public_addresses_pass(address):
+async def test_public_addresses_are_allowed(address):
     assert await AddressPolicy(system_resolver).check(address, 443) == (address,)
     assert await AddressPolicy(resolver=answering(address)).check("a.example", 443) == (address,)
 
@@ -104,7 +104,7 @@ async def test_a_scoped_address_is_refused():
         await AddressPolicy(resolver=answering("fe80::1%eth0")).check("printer", 80)
 
 
-async def test_names_without_an_address():
+async def test_a_name_without_an_address_is_an_error():
     for resolver in (failing, answering()):
         with pytest.raises(WebError, match="has no address"):
             await AddressPolicy(resolver=resolver).check("nowhere.example", 80)
@@ -115,7 +115,7 @@ async def test_a_name_that_cannot_be_encoded_has_no_address():
         await AddressPolicy(system_resolver).check("a" * 300 + ".example", 80)
 
 
-async def test_listed_hosts_ports_and_networks():
+async def test_listed_hosts_ports_and_networks_are_allowed():
     guard = AddressPolicy(
         answering("10.9.9.9"), ("127.0.0.1:8080", "Intranet.Example.", "10.0.0.0/8", "[::1]", " fd00::/8 ")
     )
@@ -128,7 +128,7 @@ async def test_listed_hosts_ports_and_networks():
         await guard.check("127.0.0.1", 8081)
 
 
-async def test_a_listed_name_may_be_private_and_a_listed_address_opens_no_other_name():
+async def test_a_listed_name_may_be_private_and_a_listed_address_allows_no_other_name():
     guard = AddressPolicy(answering("127.0.0.1"), ("intranet.example", "127.0.0.1"))
     assert await guard.check("INTRANET.example.", 80) == ("127.0.0.1",)
     with pytest.raises(AddressRefused):
@@ -138,7 +138,7 @@ async def test_a_listed_name_may_be_private_and_a_listed_address_opens_no_other_
 @pytest.mark.parametrize(
     "entry", ["", "a b", "host:0", "host:99999", "host:x", "10.0.0.0/99", "http://x", "*.x"]
 )
-def test_wrong_entries_are_config_errors(entry):
+def test_invalid_entries_are_config_errors(entry):
     with pytest.raises(ConfigError, match="allowed_private"):
         AddressPolicy(system_resolver, (entry,))
 
@@ -185,7 +185,7 @@ def test_what_is_public_is_global_unicast(address):
 
 
 @given(st.ip_addresses(v=4), st.sampled_from(["{:d}", "{:#x}", "{:#o}"]))
-def test_numbers_are_never_taken_for_names(address, form):
+def test_numbers_are_never_treated_as_names(address, form):
     spelled = form.format(int(address)).replace("0o", "0")
     with pytest.raises(AddressRefused):
         literal(spelled)

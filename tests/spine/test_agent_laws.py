@@ -48,7 +48,7 @@ def laws(*told: Told) -> set[str]:
     return {breach.law for breach in check(stream, complete=True)}
 
 
-def test_agents_that_do_as_they_should_break_nothing() -> None:
+def test_agents_that_follow_the_rules_break_no_law() -> None:
     assert laws(
         ("lead", begin("a")), ("a", begin("b", depth=2, usd=0.04)), ("b", ACT), ("b", reserve("c1", 0.04)),
         ("b", e.BudgetSpent(call_id="c1", cost_usd=0.03)), ("a", end("b")), ("a", reserve("c2", 0.07)),
@@ -75,5 +75,5 @@ def test_agents_that_do_as_they_should_break_nothing() -> None:
         ]),
     ],
 )  # fmt: skip
-def test_each_fault_breaks_its_law(law: str, told: list[Told]) -> None:
+def test_each_violation_breaks_its_law(law: str, told: list[Told]) -> None:
     assert law in laws(*told)

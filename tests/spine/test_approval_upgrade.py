@@ -41,7 +41,7 @@ def flat_approvals(value: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_recorded_verdicts_keep_every_field(path: Path) -> None:
+def test_recorded_verdicts_keep_every_field_in_the_upgrade(path: Path) -> None:
     for raw in flat_approvals(json.loads(path.read_text("utf-8"))):
         event = from_builtins(raw).event
         assert isinstance(event, e.ApprovalResolved)
@@ -79,7 +79,7 @@ def test_a_line_and_a_record_of_either_form_read_the_same() -> None:
 @pytest.mark.parametrize(
     "change", [{"verdict": "perhaps"}, {"verdict": 3}, {"digest": None}, {"seen_ms": "long"}]
 )
-def test_what_is_no_verdict_in_either_form_stays_unknown(change: dict[str, Any]) -> None:
+def test_an_invalid_verdict_of_either_form_stays_unknown(change: dict[str, Any]) -> None:
     raw = {"seq": 1, "session_id": "s", "at": "2026-11-20T09:30:00Z", "event": {**FLAT, **change}}
     assert isinstance(from_builtins(raw).event, e.UnknownEvent)
     assert isinstance(decode(json.dumps(raw)).event, e.UnknownEvent)

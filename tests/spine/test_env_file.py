@@ -17,7 +17,7 @@ def test_lines_are_counted_from_the_assignment_not_from_the_blank_before_it() ->
     ]  # fmt: skip
 
 
-def test_nothing_is_expanded_and_the_last_of_two_comes_last() -> None:
+def test_nothing_is_expanded_and_the_last_assignment_comes_last() -> None:
     assert values("A=1\nB=$A${A}$(id)`id`\nA=2\n") == [
         (1, "A", "1"), (2, "B", "$A${A}$(id)`id`"), (3, "A", "2"),
     ]  # fmt: skip
@@ -26,18 +26,18 @@ def test_nothing_is_expanded_and_the_last_of_two_comes_last() -> None:
 @pytest.mark.parametrize(
     "line", ["sk-secret", "2X=sk-secret", "A-B=sk-secret", "=sk-secret", "A='sk-secret", 'A="x" sk']
 )
-def test_anything_else_is_a_problem_that_repeats_no_secret(line: str) -> None:
+def test_anything_else_is_a_problem_whose_message_holds_no_secret(line: str) -> None:
     problem, good = parse(f"{line}\nGOOD=1\n")
     assert problem.problem and "sk" not in problem.problem and not problem.name
     assert (good.name, good.value, good.line) == ("GOOD", "1", 2)
 
 
-def test_an_open_quote_is_named() -> None:
+def test_an_unclosed_quote_is_reported() -> None:
     assert "(A has an open quote)" in parse("A='x\n")[0].problem
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_taken_apart_without_losing_a_character(text: str) -> None:
+def test_any_text_is_parsed_without_losing_a_character(text: str) -> None:
     assert "".join(entry.text for entry in parse(text)) == (
         text.removeprefix("\ufeff") if text.strip() else ""
     )
@@ -45,5 +45,5 @@ def test_any_text_is_taken_apart_without_losing_a_character(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=50))
-def test_what_is_quoted_is_read_back(value: str) -> None:
+def test_a_quoted_value_is_read_back_unchanged(value: str) -> None:
     assert values(f"A={quoted(value)}\n") == [(1, "A", value)]

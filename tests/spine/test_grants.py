@@ -22,7 +22,7 @@ def test_hosts_methods_and_secrets_are_read():
     assert secret_names(asked) == ("KEY",)
 
 
-def test_a_bare_secret_goes_to_the_only_host():
+def test_a_secret_without_a_host_goes_to_the_only_granted_host():
     asked = Capabilities(network=("a.example:443",), secrets=("KEY",))
     assert host_grants(asked)[0].secrets == ("KEY",)
     assert phrases(asked) == (
@@ -46,14 +46,14 @@ def test_a_bare_secret_goes_to_the_only_host():
         (Capabilities(network=("a.example:80",), secrets=("K Y",)), "not the name"),
     ],
 )
-def test_what_cannot_be_granted_is_said_and_grants_nothing(asked, said):
+def test_an_invalid_grant_is_reported_and_grants_nothing(asked, said):
     assert any(said in one for one in faults(asked))
     assert all(grant.secrets == () for grant in host_grants(asked))
     if "not host:port" in said:
         assert host_grants(asked) == ()
 
 
-def test_phrases_are_all_that_is_granted():
+def test_phrases_cover_every_grant():
     asked = Capabilities(network=("GET,HEAD a.example:443",), workspace="write", model_calls=1)
     assert phrases(asked) == (
         "network access to a.example:443, GET and HEAD requests only",

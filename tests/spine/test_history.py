@@ -38,7 +38,7 @@ def notice(seq: int) -> Envelope:
     )
 
 
-def test_it_is_the_list_of_all_that_was_ever_appended():
+def test_a_history_equals_the_list_of_all_appended_events():
     stored = Kept(*DURABLE)
     history, whole = History(stored=stored), list(DURABLE)
     chance = random.Random(1)
@@ -60,7 +60,7 @@ def test_it_is_the_list_of_all_that_was_ever_appended():
     assert len(history._newest[1]) <= 2 * _KEPT, "the others are read again"
 
 
-def test_who_looks_for_some_kinds_reads_only_these():
+def test_looking_for_some_kinds_reads_only_these_events():
     stored = Kept(*DURABLE)
     history, kinds = History(stored=stored), (e.TaskSubmitted, e.ApprovalResolved)
     wanted = [one for one in DURABLE if isinstance(one.event, kinds)]
@@ -69,7 +69,7 @@ def test_who_looks_for_some_kinds_reads_only_these():
     assert sorted({*stored.looked}) == [DURABLE.index(one) for one in wanted]
 
 
-def test_an_iteration_sees_what_comes_meanwhile():
+def test_an_iteration_includes_events_that_arrive_meanwhile():
     history, seen = History(DURABLE[:3]), []
     for one in history:
         seen.append(one)

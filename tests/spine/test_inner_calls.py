@@ -66,7 +66,7 @@ def test_a_call_inside_of_a_call_that_was_granted_it_is_lawful() -> None:
         msgspec.structs.replace(INNER, name=e.ToolName("c")),
     ],
 )
-def test_what_was_not_granted_is_a_breach(inner: e.ToolCalled) -> None:
+def test_a_call_without_a_grant_is_a_breach(inner: e.ToolCalled) -> None:
     assert laws(OUTER, inner, end("2"), end("1")) == {"call what was granted"}
 
 
@@ -76,19 +76,19 @@ def test_a_grant_of_another_call_does_not_count() -> None:
     assert laws(other, plain, INNER, end("2"), end("1"), end("4")) == {"call what was granted"}
 
 
-def test_its_caller_is_open_and_ends_after_it() -> None:
+def test_a_nested_call_ends_before_its_open_caller() -> None:
     assert "call within a call" in laws(OUTER, end("1"), INNER, end("2"))
     assert "call within a call" in laws(msgspec.structs.replace(INNER, caller="nobody"), end("2"))
     assert laws(OUTER, INNER, end("1"), end("2")) == {"inner calls end first"}
 
 
-def test_without_a_caller_it_has_to_be_approved_itself() -> None:
+def test_a_call_without_a_caller_needs_its_own_approval() -> None:
     assert laws(OUTER, msgspec.structs.replace(INNER, caller="", depth=0), end("2"), end("1")) == {
         "run what was approved"
     }
 
 
-def test_circles_and_depths_are_breaches() -> None:
+def test_circles_and_deep_nesting_are_breaches() -> None:
     again = call("2", "a", A, grant("a", A), caller="1", depth=1)
     assert laws(call("1", "a", A, grant("a", A)), again, end("2"), end("1")) == {"no circle of calls"}
     assert laws(OUTER, msgspec.structs.replace(INNER, depth=2), end("2"), end("1")) == {"call within a call"}
@@ -122,7 +122,7 @@ def test_a_tool_built_here_runs_with_the_tools_that_its_verdict_granted(withheld
     assert broken == ({"call what was granted"} if withheld else set())
 
 
-def test_records_from_before_tools_could_call_tools_are_read_as_they_were() -> None:
+def test_records_from_before_nested_calls_are_read_unchanged() -> None:
     old = Capabilities(network=("a.example:443",))
     assert msgspec.json.encode(old) == b'{"network":["a.example:443"]}', "digests of earlier drafts stay"
     assert b"depth" not in msgspec.json.encode(end("1")) and b"caller" not in msgspec.json.encode(

@@ -33,7 +33,7 @@ def laws(stream: list[Envelope]) -> set[str]:
         (e.BuildDrafted, "ask for what was drafted"),
     ],
 )
-def test_a_removed_event_is_a_breach_even_when_renumbered(kind: type, law: str) -> None:
+def test_a_removed_event_is_a_breach_even_after_renumbering(kind: type, law: str) -> None:
     assert law in laws(without(streams.walkthrough(), kind))
 
 
@@ -63,7 +63,7 @@ def test_code_changed_after_its_digest_is_a_breach() -> None:
     assert "digest" in laws([tamper(envelope) for envelope in streams.walkthrough()])
 
 
-def test_a_second_verdict_and_a_word_after_close_are_breaches() -> None:
+def test_a_second_verdict_and_an_event_after_the_close_are_breaches() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     streams.until_approval(tape)
@@ -128,7 +128,7 @@ def test_registering_a_tool_for_an_aliased_build_breaks_a_law() -> None:
     assert {breach.law for breach in check(tape.envelopes)} == {"register what was approved"}
 
 
-def test_what_a_page_writes_is_within_a_call_and_ends_with_a_number() -> None:
+def test_page_messages_are_within_a_call_and_end_with_their_number() -> None:
     stored = [envelope for envelope in streams.walkthrough() if envelope.durable]
     called = next(i for i, one in enumerate(stored) if isinstance(one.event, e.ToolCalled))
     call = stored[called].event
@@ -169,14 +169,14 @@ def test_requests_of_a_call_end_with_numbers() -> None:
 @pytest.mark.parametrize(
     "line", [b"", b"{", b'{"seq": 4, "event": {"kind": "from_the_future"}}', b"\xff\xfe", b"[1]"]
 )
-def test_what_cannot_be_read_becomes_an_unknown_event(line: bytes) -> None:
+def test_an_unreadable_record_becomes_an_unknown_event(line: bytes) -> None:
     envelope = decode(line, session_id="s", seq=4)
     assert isinstance(envelope.event, e.UnknownEvent)
     assert (envelope.seq, envelope.session_id) == (4, "s")
     assert envelope.event.reason
 
 
-def test_a_grant_is_used_within_a_call_or_a_build_and_nowhere_else() -> None:
+def test_a_grant_is_used_only_within_a_call_or_a_build() -> None:
     stored = [envelope for envelope in streams.walkthrough() if envelope.durable]
     called = next(i for i, one in enumerate(stored) if isinstance(one.event, e.ToolCalled))
     call = stored[called].event

@@ -73,7 +73,7 @@ async def test_each_envelope_says_its_task_agent_step_and_parent():
         assert envelope.parent == parent
 
 
-async def test_what_another_task_tells_of_a_call_belongs_to_the_call():
+async def test_an_event_that_another_task_emits_for_a_call_belongs_to_the_call():
     bus, envelopes = stream()
     card = e.ToolCalled(
         call_id=e.CallId("c1"),
@@ -102,7 +102,7 @@ async def test_outside_of_a_task_an_envelope_names_none():
     assert (envelope.task_id, envelope.agent_id, envelope.step, envelope.parent) == ("", "", 0, "")
 
 
-async def test_the_schema_is_written_and_its_absence_means_the_first():
+async def test_the_schema_is_written_and_a_missing_one_means_the_first():
     bus, envelopes = stream()
     with working_on(in_task(e.TaskId("t"))):
         await bus.emit(e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), span="t")

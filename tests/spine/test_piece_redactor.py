@@ -42,7 +42,7 @@ def parts(secret: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_a_secret_cut_anywhere_is_taken_out_of_what_is_shown(name: str) -> None:
+def test_a_secret_cut_anywhere_is_removed_from_shown_text(name: str) -> None:
     secret = SECRETS[name]
     text = f"before it \n{secret} and after it, well after"
     for cut in range(len(text)):
@@ -55,7 +55,7 @@ def test_a_secret_cut_anywhere_is_taken_out_of_what_is_shown(name: str) -> None:
 
 @settings(max_examples=300)
 @given(st.data())
-def test_pieces_together_are_the_whole_without_its_secrets(data: st.DataObject) -> None:
+def test_released_pieces_add_up_to_the_text_without_its_secrets(data: st.DataObject) -> None:
     words = st.sampled_from(
         [
             *SECRETS.values(),
@@ -78,14 +78,14 @@ def test_pieces_together_are_the_whole_without_its_secrets(data: st.DataObject) 
         assert not any(part in shown for part in parts(secret))
 
 
-def test_plain_text_comes_through_whole_and_as_early_as_it_can() -> None:
+def test_plain_text_is_released_whole_and_as_early_as_possible() -> None:
     pieces = PieceRedactor(REDACTOR)
     assert pieces.take("Hello wor") == "Hello "
     assert pieces.take("ld, 日本") == "world, 日本"
     assert pieces.take("語\n") == "語\n"
 
 
-def test_a_text_without_an_end_in_sight_is_not_kept_for_ever() -> None:
+def test_an_endless_text_is_not_buffered_for_ever() -> None:
     pieces = PieceRedactor(REDACTOR)
     for _ in range(20):
         assert pieces.take("x" * 10_000) == ""
@@ -105,7 +105,7 @@ def test_only_the_passwords_of_addresses_are_removed(text: str, clean: str | Non
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_each_is_taken_out_of_a_stored_event_too(name: str) -> None:
+def test_each_secret_is_removed_from_stored_events_too(name: str) -> None:
     event = e.NoticeRaised(level="info", text=f"it is {SECRETS[name]} here")
     assert not [part for part in parts(SECRETS[name]) if part in REDACTOR.value(event).text]
 
@@ -118,7 +118,7 @@ def test_digests_and_ids_are_not_taken_for_keys() -> None:
             assert REDACTOR.value(envelope.event) == Redactor().value(envelope.event), envelope.seq
 
 
-async def test_no_reader_of_the_stream_sees_a_secret_in_pieces_however_slow_it_is() -> None:
+async def test_no_slow_reader_of_the_stream_sees_a_secret_in_pieces() -> None:
     class Nowhere:
         async def record(self, envelope, *, barrier):
             return

@@ -58,7 +58,7 @@ def test_a_queue_that_breaks_a_law_is_caught(events: tuple[SessionEvent, ...], l
     assert laws(*events) == [law]
 
 
-def test_what_a_person_does_with_a_queue_breaks_none() -> None:
+def test_commands_of_a_person_break_no_law_of_the_queue() -> None:
     assert not laws(
         QUEUED, OTHER, e.QueueSwitched(paused=True), begun("q1"), THIRD, e.TaskMoved(queue_id="q3", before="q2"),
         e.TaskEdited(queue_id="q2", text="other"), e.QueueSwitched(paused=False), begun("q3"), e.TaskCancelled(queue_id="q2"),

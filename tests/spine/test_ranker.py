@@ -18,7 +18,7 @@ def ranker(texts: dict[str, str], served: dict[str, tuple[str, ...]] | None = No
     return made
 
 
-def test_half_a_character_is_indexed_and_found_like_any_other_text() -> None:
+def test_a_lone_surrogate_is_indexed_and_found_like_any_other_text() -> None:
     made = ranker(
         {"a": "good text of fiscal years", "b": "half \ud835 fiscal pair"}, {"b": ("odd \udce9 pair",)}
     )
@@ -61,7 +61,7 @@ def test_numbers_and_identifiers_of_a_request_are_its_data() -> None:
     assert ranker(CODECS).rank("a1234 2024-05-01 42") == []
 
 
-def test_what_a_text_has_served_finds_it_again() -> None:
+def test_a_served_query_finds_its_text_again() -> None:
     query = "will I need an umbrella tomorrow"
     before = ranker(CODECS).rank(query)
     assert prior(before) < NONE
@@ -91,7 +91,7 @@ ASKED_OF_PRODUCTS = {
 CHOICE = "is a phone or a camera the right choice for people"
 
 
-def test_twins_are_told_apart_by_what_was_asked_of_one_and_not_of_the_other() -> None:
+def test_twins_are_distinguished_by_queries_that_only_one_of_them_served() -> None:
     twins = ranker(PRODUCTS, ASKED_OF_PRODUCTS)
     assert twins.rank(CHOICE)[0].key == "summarise_reviews", "the example is one that takes a contrast"
     ranked = twins.rank(CHOICE, contrasted=True)
@@ -120,13 +120,13 @@ def test_after_the_first_a_text_gains_by_resembling_the_best() -> None:
     assert plain.index("beer") < compared.index("beer")
 
 
-def test_where_nothing_was_served_there_is_no_contrast() -> None:
+def test_texts_without_served_queries_have_no_contrast() -> None:
     plain = ranker(PRODUCTS)
     assert plain.rank(CHOICE + " of products", contrasted=True) == plain.rank(CHOICE + " of products")
 
 
 @pytest.mark.parametrize("long", [20, 60])
-def test_a_text_with_a_short_history_loses_nothing_to_those_with_a_long_one(long: int) -> None:
+def test_a_text_with_a_short_history_is_not_outranked_for_it(long: int) -> None:
     asked = {
         key: tuple(f"{query} number {number}" for number in range(long // 5) for query in queries[:5])
         for key, queries in ASKED_OF_PRODUCTS.items()
@@ -141,7 +141,7 @@ def test_a_text_with_a_short_history_loses_nothing_to_those_with_a_long_one(long
     )
 
 
-def test_contrast_is_the_same_for_an_index_that_grew_was_read_or_was_built_at_once() -> None:
+def test_contrast_is_the_same_for_a_grown_loaded_or_rebuilt_index() -> None:
     whole = ranker({**CODECS, **PRODUCTS}, ASKED_OF_PRODUCTS)
     grown = ranker({**CODECS, **PRODUCTS}, {"summarise_reviews": ("the choice of people", "a camera")})
     grown.rank(CHOICE)
@@ -158,7 +158,7 @@ def test_contrast_is_the_same_for_an_index_that_grew_was_read_or_was_built_at_on
     assert read.changed == 0
 
 
-def test_changing_texts_one_by_one_is_as_building_the_index_anew() -> None:
+def test_changing_texts_one_by_one_equals_rebuilding_the_index() -> None:
     rng = random.Random(7)
     vocabulary = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 9))) for _ in range(90)]
 
@@ -196,7 +196,7 @@ def test_changing_texts_one_by_one_is_as_building_the_index_anew() -> None:
 @pytest.mark.parametrize(
     "query", ["", " \n", "\x00\ud800", "¿?", "a" * 50_000, "🙂" * 90, "to be or not to be"]
 )
-def test_any_query_is_answered(query: str) -> None:
+def test_any_query_returns_without_an_error(query: str) -> None:
     assert all(0 <= one.cover <= 1 for one in ranker(CODECS).rank(query))
     used = ranker({**CODECS, **PRODUCTS}, ASKED_OF_PRODUCTS)
     used.put("hash_md5", [(CODECS["hash_md5"], 1.0)], [Served(query=query)])
@@ -204,7 +204,7 @@ def test_any_query_is_answered(query: str) -> None:
     assert Ranker().rank(query) == []
 
 
-def test_a_served_query_that_is_worth_less_counts_less() -> None:
+def test_a_served_query_with_less_weight_counts_less() -> None:
     def score(weight: float) -> float:
         made = ranker(CODECS)
         made.put(
@@ -221,7 +221,7 @@ def outcomes(rng: random.Random, count: int, *, shift: float) -> list[tuple[floa
     return [(chance, rng.random() < min(1.0, max(0.0, chance + shift))) for chance in drawn]
 
 
-def test_a_history_corrects_the_prior_and_a_short_one_does_not() -> None:
+def test_a_long_history_corrects_the_prior_and_a_short_one_does_not() -> None:
     rng = random.Random(3)
     assert calibrated(outcomes(rng, NEEDED - 1, shift=0.3)).chance(0.5) == pytest.approx(0.5)
     assert calibrated([(0.9, True)] * 99).chance(0.5) == pytest.approx(0.5)
@@ -233,7 +233,7 @@ def test_a_history_corrects_the_prior_and_a_short_one_does_not() -> None:
         assert one.chance(0.1) < one.chance(0.5) < one.chance(0.9)
 
 
-def test_bands_lie_beside_each_other() -> None:
+def test_bands_cover_all_probabilities_without_overlap() -> None:
     assert [band(chance) for chance in (0.0, NONE - 0.01, NONE, FITS - 0.01, FITS, 1.0)] == [
         "none", "none", "perhaps", "perhaps", "fits", "fits",
     ]  # fmt: skip

@@ -24,7 +24,7 @@ def test_words_leave_out_data_quotes_and_filler():
     assert words("to be or not to be, 42") == []
 
 
-def test_misspelt_and_related_words_are_alike() -> None:
+def test_misspelt_and_related_words_resemble_each_other() -> None:
     ranker = Ranker()
     ranker.put("a", [("fibonacci sequence", 1.0)])
     ranker.put("b", [("convert currency", 1.0)])
@@ -32,7 +32,7 @@ def test_misspelt_and_related_words_are_alike() -> None:
     assert ranker.rank("dice") == []
 
 
-def test_a_share_is_that_of_the_query_and_the_words_that_matched_are_told() -> None:
+def test_a_match_has_the_share_of_the_query_and_the_matching_words() -> None:
     ranker = Ranker()
     ranker.put("a", [("prime factors of a number", 1.0)])
     ranker.put("b", [("weather forecast for a city", 1.0)])

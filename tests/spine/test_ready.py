@@ -62,7 +62,7 @@ def read_types(tree: ast.AST) -> Iterator[str]:
             yield ast.unparse(at)
 
 
-def test_every_type_that_is_read_was_learned_by_one_thread() -> None:
+def test_every_event_type_is_prepared_by_one_thread() -> None:
     strays = {
         f"{path.relative_to(PACKAGE)}: {kind}"
         for path in PACKAGE.rglob("*.py")

@@ -33,7 +33,7 @@ SHAPED = [
 
 
 @pytest.mark.parametrize("secret", SHAPED)
-def test_a_text_with_the_shape_of_a_key_is_taken_out_wherever_it_stands(secret):
+def test_a_text_with_the_shape_of_a_key_is_redacted_wherever_it_is(secret):
     redact = Redactor()
     for text in (secret, f"use {secret}, please", f"key={secret}\n", f'"{secret}"', f"({secret})"):
         clean = redact.text(text)
@@ -42,7 +42,7 @@ def test_a_text_with_the_shape_of_a_key_is_taken_out_wherever_it_stands(secret):
         assert redact.text(clean) == clean
 
 
-def test_a_bearer_token_goes_and_its_header_stays():
+def test_a_bearer_token_is_redacted_and_its_header_stays():
     clean = Redactor().text(f"curl -H 'Authorization: Bearer {LETTERS}=='")
     assert clean == "curl -H 'Authorization: Bearer [redacted token]'"
 
@@ -59,18 +59,18 @@ def test_a_bearer_token_goes_and_its_header_stays():
         "A bearer of good-news-from-far-away-lands",
     ],
 )
-def test_what_only_looks_alike_stays(text):
+def test_text_that_only_resembles_a_key_stays(text):
     assert Redactor().text(text) == text
 
 
-def test_known_values_go_with_their_name_even_as_part_of_another_and_too_short_ones_stay():
+def test_known_values_are_redacted_even_inside_others_and_short_ones_stay():
     redact = Redactor([("SHORT", "abc"), ("PIN", "4711-x"), ("LONG", "4711-x-4712"), ("", "Ute Müller")])
     assert redact.text("abc 4711-x 4711-x-4712 Ute Müller") == (
         "abc [redacted PIN] [redacted LONG] [redacted]"
     )
 
 
-def test_every_text_of_an_event_is_reached_and_the_rest_is_as_it_was():
+def test_every_text_of_an_event_is_redacted_and_nothing_else_changes():
     odd = 'p"w\\d\n1'
     redact = Redactor([("PASSWORD", odd)])
     report = RunReport(
@@ -87,7 +87,7 @@ def test_every_text_of_an_event_is_reached_and_the_rest_is_as_it_was():
     assert clean.call_id == "c1" and clean.report.exit_code == 0
 
 
-def test_what_holds_no_secret_is_the_very_same():
+def test_a_value_without_secrets_is_returned_as_the_same_object():
     event = e.TaskSubmitted(task_id=e.TaskId("t"), text="count the words")
     assert Redactor([("KEY", "sesame-open")]).value(event) is event
 
@@ -98,7 +98,7 @@ def test_a_lone_surrogate_hides_nothing():
 
 
 @given(before=st.text(), after=st.text(), secret=st.text(min_size=8))
-def test_no_known_value_is_overlooked_however_it_is_written_as_json(before, after, secret):
+def test_a_known_value_is_found_however_it_is_escaped_in_json(before, after, secret):
     assume(secret not in "[redacted KEY]")  # the mark itself would hold it
     redact = Redactor([("KEY", secret)])
     text = before + secret + after
@@ -107,7 +107,7 @@ def test_no_known_value_is_overlooked_however_it_is_written_as_json(before, afte
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_known_value_is_taken_out_however_it_is_written(form):
+def test_a_known_value_is_redacted_in_any_form(form):
     value, (write, read) = "k7/Zq x9+p-0123", FORMS[form]
     redactor = Redactor()
     said = write(value).decode("utf-8", "replace")
@@ -123,7 +123,7 @@ def test_a_known_value_is_taken_out_however_it_is_written(form):
     assert redactor.value(clean) is clean
 
 
-def test_a_secret_of_any_name_is_known_before_it_is_used():
+def test_a_secret_is_registered_under_any_name_before_it_is_used():
     from alita_tui.app.secrets import learned_first
 
     redactor = Redactor()

@@ -38,7 +38,7 @@ def request(outcome: str, status: int) -> BrokerAnswered:
         (RunReport(status="ok", result=1), False),
     ],
 )  # fmt: skip
-def test_only_what_the_tool_raises_on_purpose_is_a_refusal(run: RunReport, refused: bool) -> None:
+def test_only_deliberate_errors_are_refusals(run: RunReport, refused: bool) -> None:
     assert refused_input(run) is refused
 
 
@@ -50,7 +50,7 @@ def test_only_what_the_tool_raises_on_purpose_is_a_refusal(run: RunReport, refus
         ((request("served", 404), request("served", 200)), False),
     ],
 )
-def test_a_tool_that_was_answered_from_outside_may_be_at_fault_itself(
+def test_a_tool_with_an_answer_from_outside_may_be_at_fault(
     requests: tuple[BrokerAnswered, ...], refused: bool
 ) -> None:
     assert refused_input(report(f"{HEAD}{OWN}ValueError: kind is wrong"), requests) is refused
@@ -67,5 +67,7 @@ def test_a_tool_that_was_answered_from_outside_may_be_at_fault_itself(
         (RunReport(status="exit", exit_code=3), "exit code 3", None),
     ],
 )  # fmt: skip
-def test_the_message_is_told_without_the_traceback(run: RunReport, message: str, line: int | None) -> None:
+def test_the_message_is_extracted_without_the_traceback(
+    run: RunReport, message: str, line: int | None
+) -> None:
     assert last_message(run) == message and line_of_code(run) == line

@@ -18,7 +18,7 @@ FIELDS = {
 }  # fmt: skip
 
 
-def test_the_tables_are_what_the_agent_and_the_folder_of_starters_have() -> None:
+def test_the_tables_match_the_actions_and_the_starters() -> None:
     assert {*ACTIONS, "look_back"} == set(ACTION_NAMES)  # as an older version called `look`
     assert Starters(shipped("starters")).names() == STARTER_NAMES
 
@@ -26,7 +26,7 @@ def test_the_tables_are_what_the_agent_and_the_folder_of_starters_have() -> None
 @pytest.mark.parametrize(
     "name", [*ACTION_NAMES, *STARTER_NAMES, "json", "antigravity", "sum", "match", "class", "await"]
 )
-def test_no_tool_is_called_like_what_something_else_answers_to(name: str) -> None:
+def test_no_tool_has_a_reserved_name(name: str) -> None:
     with pytest.raises(ContractError) as refused:
         draft_from({**FIELDS, "name": name})
     (problem,) = refused.value.problems
@@ -40,7 +40,7 @@ def test_no_tool_is_called_like_what_something_else_answers_to(name: str) -> Non
     ("name", "requirement"),
     [("beautifulsoup4", "beautifulsoup4>=4"), ("python_dateutil", "Python.DateUtil"), ("attrs", "attrs")],
 )
-def test_no_tool_is_called_like_a_package_that_it_requires(name: str, requirement: str) -> None:
+def test_no_tool_has_the_name_of_a_package_that_it_requires(name: str, requirement: str) -> None:
     with pytest.raises(ContractError, match="what the package"):
         draft_from({**FIELDS, "name": name, "requirements": [requirement]})
     assert (

@@ -34,7 +34,7 @@ def blotted(value: str, data: bytes, cuts: list[int]) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("value", VALUES)
-def test_no_reader_gets_a_value_back_from_what_is_left_of_it(form, value):
+def test_no_value_can_be_restored_from_the_redacted_text(form, value):
     write, read = FORMS[form]
     written = write(value)
     assert value.encode() in read(written), "this is a way of writing it"
@@ -47,7 +47,7 @@ def test_no_reader_gets_a_value_back_from_what_is_left_of_it(form, value):
 @given(
     TEXT, st.sampled_from(sorted(FORMS)), st.lists(st.integers(0, 400), max_size=6), st.binary(max_size=30)
 )
-def test_any_value_in_any_form_cut_anywhere(value, form, cuts, around):
+def test_any_value_in_any_form_is_found_when_cut_anywhere(value, form, cuts, around):
     value, around = value.strip(), b"." + around  # a letter first: nothing begins as what is packed does
     write, _ = FORMS[form]
     core = write(value)
@@ -60,7 +60,7 @@ def test_any_value_in_any_form_cut_anywhere(value, form, cuts, around):
 
 @settings(max_examples=200)
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=6))
-def test_what_holds_no_value_is_left_alone(data, cuts):
+def test_text_without_a_value_is_left_unchanged(data, cuts):
     if (
         data[:2] in (b"\x1f\x8b", b"\x1f\x9d", b"\x1f\xa0", b"BZ", b"\xfd7", b"PK", b"7z", b"Ra")
         or data[:1] in b"\x08\x18\x28\x38\x48\x58\x68\x78\x04"
@@ -69,14 +69,14 @@ def test_what_holds_no_value_is_left_alone(data, cuts):
     assert blotted("s3cret-value-9", data, cuts) == data
 
 
-def test_a_stream_is_not_held_back_for_nothing():
+def test_a_stream_is_not_delayed_without_reason():
     mask = SecretMask(SecretForms(["s3cret-value-9"]))
     assert mask.masked(b"data: one event after another\n\n").endswith(b"\n\n")
     assert mask.masked(b"data: s3cr") == b"data: "
     assert mask.masked(b"umbs\n") == b"s3crumbs\n"
 
 
-def test_each_line_of_a_key_in_lines_is_a_value():
+def test_each_line_of_a_multi_line_key_is_a_value():
     chance = random.Random(3)
     lines = [base64.b64encode(chance.randbytes(48)).decode() for _ in range(25)]
     pem = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(lines) + "\n-----END PRIVATE KEY-----\n"
@@ -91,7 +91,7 @@ def test_each_line_of_a_key_in_lines_is_a_value():
         assert not any(line in readable or json.dumps(line)[1:-1] in readable for line in lines)
 
 
-def test_a_long_answer_full_of_a_value_takes_no_time_to_speak_of():
+def test_a_long_answer_full_of_a_value_is_masked_quickly():
     value = "sk-ant-0123456789abcdefXYZ"
     for piece in (base64.encodebytes(value.encode() * 50), b'"\\u0073\\"' * 200, b"%73k-" * 300):
         began = time.process_time()

@@ -64,7 +64,7 @@ def end(call_id: str) -> e.ToolReturned:
         ((ASKED, STARTED), "grants within a call"),
     ],
 )
-def test_what_must_not_be_is_a_breach(events: tuple[e.SessionEvent, ...], law: str) -> None:
+def test_each_violation_by_a_server_event_is_a_breach(events: tuple[e.SessionEvent, ...], law: str) -> None:
     assert law in {breach.law for breach in check(tape(*events), complete=True)}
 
 
@@ -88,7 +88,7 @@ def test_a_suspended_tool_leaves_the_library_of_the_session() -> None:
         (CALLED, "far_hi v1, at the server far", "normal"),
     ],
 )  # fmt: skip
-def test_each_server_event_has_a_row(event: e.SessionEvent, title: str, tone: str) -> None:
+def test_each_server_event_has_a_row_in_the_trace(event: e.SessionEvent, title: str, tone: str) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     (row,) = rows_for(Envelope(seq=1, session_id="s", at=at, event=event))
     assert (row.title, row.tone) == (title, tone)

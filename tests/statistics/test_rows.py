@@ -51,7 +51,7 @@ def returned(call: str, ms: float = 40.0, **more: Any) -> e.ToolReturned:
     return e.ToolReturned(call_id=CallId(call), report=RunReport(status="ok", duration_ms=ms), **more)
 
 
-def test_a_real_walk_counts_each_task_run_and_call_once() -> None:
+def test_a_real_session_counts_each_task_run_and_call_once() -> None:
     envelopes = [one for one in streams.walkthrough() if one.durable]
     rows = rows_of(envelopes)
     ended = [one for one in envelopes if isinstance(one.event, e.TaskFinished)]
@@ -64,7 +64,7 @@ def test_a_real_walk_counts_each_task_run_and_call_once() -> None:
     assert sum(one.usd for one in rows.calls) == sum(one.cost_usd or 0 for one in paid)
 
 
-def test_a_call_that_is_paid_and_replied_is_one_row_in_either_order() -> None:
+def test_a_paid_and_answered_call_is_one_row_in_either_order() -> None:
     reply = e.ModelReplied(
         call_id="m",
         role="planner",
@@ -85,7 +85,7 @@ def test_an_unknown_price_is_not_zero() -> None:
     assert math.isnan(row.usd) and row.paid and row.tokens == 9
 
 
-def test_a_run_of_a_tool_that_its_own_task_built_is_no_reuse() -> None:
+def test_a_run_of_a_tool_built_by_the_same_task_is_no_reuse() -> None:
     card = next(one.event for one in streams.walkthrough() if isinstance(one.event, e.ToolRegistered)).card
     name = str(card.name)
     registered = e.ToolRegistered(build_id=BuildId("b"), approval_id="p", card=card)
@@ -100,7 +100,7 @@ def test_a_run_of_a_tool_that_its_own_task_built_is_no_reuse() -> None:
     assert [(one.tool, one.kind) for one in rows.builds] == [(name, "")]
 
 
-def test_time_that_the_task_waits_for_the_person_is_not_the_tasks() -> None:
+def test_waiting_for_the_person_does_not_count_as_task_time() -> None:
     rows = rows_of(
         record(
             (e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), 0), (e.QuestionAsked(question_id="q", text="?"), 10),
@@ -110,7 +110,7 @@ def test_time_that_the_task_waits_for_the_person_is_not_the_tasks() -> None:
     assert rows.tasks[0].seconds == 15
 
 
-def test_time_while_no_process_did_the_task_is_not_the_tasks() -> None:
+def test_time_between_processes_does_not_count_as_task_time() -> None:
     """A kill, a night, a resume; and the same with a question open meanwhile, whose wait counts once."""
     begun = (opened(), e.TaskSubmitted(task_id=e.TaskId("t"), text="x"))
     ended = e.TaskFinished(task_id=e.TaskId("t"), outcome="answered", answer="")
@@ -123,7 +123,7 @@ def test_time_while_no_process_did_the_task_is_not_the_tasks() -> None:
     assert row.seconds == 3.0 + 2.0
 
 
-def test_a_fork_counts_only_what_is_its_own_and_a_session_from_elsewhere_nothing() -> None:
+def test_a_fork_counts_its_own_events_and_a_session_from_elsewhere_none() -> None:
     events = (
         e.TaskSubmitted(task_id=e.TaskId("t1"), text="x"), called("c1"), returned("c1"),
         e.BudgetSpent(call_id="m", cost_usd=1.0, role="planner", model="x:y"),
@@ -139,7 +139,7 @@ def test_a_fork_counts_only_what_is_its_own_and_a_session_from_elsewhere_nothing
     assert not elsewhere.tasks and not elsewhere.runs and not elsewhere.calls
 
 
-def test_a_clock_that_goes_back_gives_no_duration_and_figures_that_cannot_be_are_unknown() -> None:
+def test_a_clock_going_backwards_gives_no_duration_and_impossible_figures_are_unknown() -> None:
     rows = rows_of(
         record(
             (e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), 100), called("c"), returned("c", -5.0),
@@ -153,7 +153,7 @@ def test_a_clock_that_goes_back_gives_no_duration_and_figures_that_cannot_be_are
     assert rows.calls[0].tokens == 0
 
 
-def test_feedback_of_the_person_stands_with_the_task() -> None:
+def test_feedback_of_the_person_is_in_the_row_of_the_task() -> None:
     rows = rows_of(
         record(
             e.TaskSubmitted(task_id=e.TaskId("t"), text="x"), e.TaskFinished(task_id=e.TaskId("t"), outcome="answered"),

@@ -13,7 +13,7 @@ from alita_tui.store.anchors import put
 from alita_tui.store.heads import Head
 
 
-def test_an_anchor_that_the_disk_has_no_room_for_is_an_error(tmp_path: Path) -> None:
+def test_an_anchor_on_a_full_disk_is_an_error(tmp_path: Path) -> None:
     """The limit on file size fails a write in its middle, as a full disk does."""
     head = Head(sequence=1, hash="a" * 64, size=10, digest="b" * 64, at="2026-11-28", key="c" * 64)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -32,7 +32,7 @@ def test_the_same_bytes_are_stored_once_under_their_digest(store: SessionArtefac
     assert store.path(first).stat().st_mode & 0o222 == 0
 
 
-def test_what_was_added_does_not_change_with_its_source(store: SessionArtefacts, tmp_path: Path) -> None:
+def test_an_added_file_does_not_change_with_its_source(store: SessionArtefacts, tmp_path: Path) -> None:
     source = tmp_path / "a.txt"
     source.write_text("before")
     artefact = store.add(source)
@@ -40,7 +40,7 @@ def test_what_was_added_does_not_change_with_its_source(store: SessionArtefacts,
     assert store.path(artefact).read_text() == "before"
 
 
-def test_what_cannot_be_added_leaves_nothing(store: SessionArtefacts, tmp_path: Path) -> None:
+def test_a_refused_file_leaves_nothing(store: SessionArtefacts, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "big").write_bytes(bytes(1_000_001))
     for path in (tmp_path / "missing", tmp_path, tmp_path / "pipe", tmp_path / "big"):
@@ -51,7 +51,7 @@ def test_what_cannot_be_added_leaves_nothing(store: SessionArtefacts, tmp_path: 
     assert not store.folder.exists() or list(store.folder.iterdir()) == []
 
 
-def test_a_full_disk_leaves_nothing_and_is_said(
+def test_a_full_disk_leaves_nothing_and_is_reported(
     store: SessionArtefacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("x" * 1000)
@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_nothing_and_is_said(
     assert list(store.folder.iterdir()) == []
 
 
-def test_missing_and_changed_bytes_are_told_apart_from_whole_ones(store: SessionArtefacts) -> None:
+def test_missing_and_changed_bytes_are_detected(store: SessionArtefacts) -> None:
     artefact = store.add_bytes(b"12345", "a")
     path = store.folder / artefact.digest
     path.chmod(0o644)
@@ -114,7 +114,7 @@ def with_a_file(sessions: SessionStore) -> tuple[str, e.Artefact]:
     return session_id, artefact
 
 
-def test_they_are_deleted_restored_and_forgotten_with_their_session(sessions: SessionStore) -> None:
+def test_artefacts_are_deleted_restored_and_purged_with_their_session(sessions: SessionStore) -> None:
     session_id, artefact = with_a_file(sessions)
     folder = folder_of(sessions.path(session_id))
     sessions.delete(session_id)
@@ -133,7 +133,7 @@ def test_they_are_deleted_restored_and_forgotten_with_their_session(sessions: Se
     assert not folder_of(sessions.trash.folder / f"{session_id}.json").exists()
 
 
-def test_a_fork_has_them_too_and_keeps_them_when_its_parent_goes(sessions: SessionStore) -> None:
+def test_a_fork_has_the_artefacts_of_its_parent_even_after_that_is_deleted(sessions: SessionStore) -> None:
     session_id, artefact = with_a_file(sessions)
     child = sessions.fork(session_id, at=2)
     sessions.delete(session_id)
@@ -150,7 +150,7 @@ def test_bytes_that_were_changed_without_their_size_are_not_handed_out(store: Se
         store.path(artefact)
 
 
-def test_what_a_killed_process_left_half_written_is_cleared_away(store: SessionArtefacts) -> None:
+def test_half_written_files_of_a_killed_process_are_removed(store: SessionArtefacts) -> None:
     artefact = store.add_bytes(b"1", "a")
     (store.folder / ".new-999999999-aa").write_bytes(b"half")
     (store.folder / ".new-999999999-bb").mkdir()

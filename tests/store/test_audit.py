@@ -33,7 +33,7 @@ def add(path: Path, number: int = 1, **more):
     ))  # fmt: skip
 
 
-def test_entries_chain_and_tell_who_when_and_how_long(path):
+def test_entries_form_a_chain_and_record_who_when_and_how_long(path):
     first, second = add(path), add(path, 2, reason='needs "care"\n\x1b', via="cli")
     assert (first.previous, second.previous, second.sequence) == (GENESIS, first.hash, 2)
     assert opened(path).entries() == (first, second) and opened(path).verify() == []
@@ -74,7 +74,7 @@ def test_removed_swapped_inserted_and_rehashed_entries_are_found(path, change):
     assert opened(path).verify()
 
 
-def test_a_torn_tail_stays_and_the_chain_goes_on(path):
+def test_a_torn_tail_stays_and_the_chain_continues(path):
     add(path)
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"sequence":2,"at":"2026-11-2')
@@ -94,7 +94,7 @@ def test_a_torn_tail_stays_and_the_chain_goes_on(path):
 @pytest.mark.parametrize(
     "tail", [b'{"sequence":2,garbled', b"\x00" * 40, b"{garbage}", b'{"sequence":7,"at":"2026']
 )
-def test_what_is_no_beginning_of_an_entry_is_damage(path, tail):
+def test_bytes_that_begin_no_entry_are_damage(path, tail):
     add(path)
     path.write_bytes(path.read_bytes() + tail)
     assert opened(path).verify() == ["line 2: what follows entry 1 cannot be read; it is damaged"]
@@ -107,7 +107,7 @@ def test_what_is_no_beginning_of_an_entry_is_damage(path, tail):
 
 
 @pytest.mark.parametrize("lost", ["entry", "log", "both heads", "key", "older log", "older log and its head"])
-def test_a_log_that_lost_something_is_refused_and_begun_anew(path, lost):
+def test_a_log_with_missing_entries_is_refused_and_can_be_begun_anew(path, lost):
     add(path)
     keys, near = path.parent.parent / "keys", path.with_suffix(".head")
     old = path.read_bytes(), near.read_bytes()
@@ -134,7 +134,7 @@ def test_a_log_that_lost_something_is_refused_and_begun_anew(path, lost):
     assert opened(path).entries()[0].verdict == "log begun anew"
 
 
-def test_a_copy_that_is_whole_is_taken_back(path):
+def test_a_complete_copy_is_restored(path):
     add(path)
     add(path, 2)
     whole = path.read_bytes()
@@ -143,7 +143,7 @@ def test_a_copy_that_is_whole_is_taken_back(path):
     assert opened(path).verify() == [] and path.read_bytes().startswith(whole)
 
 
-def test_a_log_that_an_older_alita_wrote_is_adopted_as_it_is(path):
+def test_a_log_of_an_older_version_is_adopted_unchanged(path):
     golden = (Path(__file__).with_name("golden_audit") / "1.jsonl").read_bytes()
     path.parent.mkdir()
     path.write_bytes(golden)
@@ -222,7 +222,7 @@ def test_a_log_of_ten_thousand_entries_is_judged_once_and_again_when_a_byte_chan
     assert "entry 5000 (tool_1 v1, rejected) was changed" in log.reading().problems[0]
 
 
-def test_what_cannot_be_written_is_an_error(tmp_path):
+def test_a_failed_write_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="could not be made"):
         add(tmp_path / "file" / "audit.jsonl")
@@ -249,7 +249,7 @@ def approved_in(log: AuditLog, *, last: e.SessionEvent | None = None):
     return [*history, *more]
 
 
-def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
+def test_a_verdict_missing_because_of_a_crash_is_entered_once(path):
     log = opened(path)
     history = approved_in(log)
     given = [one.event for one in history if isinstance(one.event, e.ApprovalResolved)]
@@ -261,7 +261,7 @@ def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
     assert len(log.entries()) == len(given) and log.verify() == []
 
 
-def test_a_verdict_is_entered_that_a_session_closed_without(path):
+def test_a_verdict_missing_in_a_closed_session_is_entered(path):
     """The disk was full when the verdict was to be entered, and the session gave up and closed."""
     log = opened(path)
     given = log.catch_up("s", approved_in(log, last=e.SessionClosed()))
@@ -281,7 +281,7 @@ def test_verdicts_of_a_parent_are_not_entered_for_its_fork(path):
 
 
 @pytest.mark.parametrize("last", [None, e.SessionClosed()])
-def test_an_approval_from_before_a_log_was_begun_anew_does_not_come_back(path, last):
+def test_an_approval_from_before_a_new_log_does_not_return(path, last):
     """Every tool has to be approved again then: an entry that is lost may have revoked this one."""
     add(path)
     log = opened(path)
@@ -294,7 +294,7 @@ def test_an_approval_from_before_a_log_was_begun_anew_does_not_come_back(path, l
     assert log.catch_up("s", approved_in(log)) != (), "what is approved since then is entered"
 
 
-def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path):
+def test_later_changes_to_a_tool_do_not_contradict_its_verdict(path):
     log = opened(path)
     history = approved_in(log)
     log.catch_up("s", history)
@@ -314,7 +314,7 @@ def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path)
     ]
 
 
-def test_a_verdict_that_is_entered_again_is_one_entry(path):
+def test_a_verdict_entered_twice_is_one_entry(path):
     first = add(path, 1, session_id="s1")
     assert add(path, 1, session_id="s1") == first
     add(path, 1, session_id="a fork of it")
@@ -322,7 +322,7 @@ def test_a_verdict_that_is_entered_again_is_one_entry(path):
     assert opened(path).verify() == []
 
 
-def test_a_letter_of_a_head_in_another_case_is_found(path):
+def test_a_head_changed_in_the_case_of_a_letter_is_detected(path):
     for number in range(1, 4):
         add(path, number)
     for head in (path.with_name("audit.head"), path.parent.parent / "keys" / "head"):

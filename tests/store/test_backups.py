@@ -50,7 +50,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def test_what_was_backed_up_comes_back_and_restoring_can_be_undone(home):
+def test_a_backup_is_restored_and_restoring_can_be_undone(home):
     first = home.state()
     kept = home.backups.create()
     assert kept.reason == "manual" and sorted(kept.files) == [
@@ -74,7 +74,7 @@ def test_what_was_backed_up_comes_back_and_restoring_can_be_undone(home):
     assert [one.reason for one in home.backups.list()] == ["restore", "restore", "manual"]
 
 
-def test_files_of_tools_that_came_later_are_left_where_they_are(home):
+def test_files_of_later_tools_stay(home):
     kept = home.backups.create()
     home.tool("cards", "three")
     home.backups.restore(kept.backup_id)
@@ -126,14 +126,14 @@ def repack(path: Path, damage: str) -> None:
             place.unlink()
 
 
-def test_an_unknown_id_is_said(home):
+def test_an_unknown_id_is_reported(home):
     with pytest.raises(UsageError, match="no backup 'nope'"):
         home.backups.restore("nope")
     with pytest.raises(UsageError, match="no backup ''"):
         home.backups.restore("")
 
 
-def test_an_older_file_is_backed_up_once_before_it_is_upgraded(home):
+def test_an_older_file_is_backed_up_once_before_its_upgrade(home):
     assert home.backups.before_upgrade(home.memory) is None
     DocumentTable(home.memory, "items").close()
     raw = home.memory.read_text().replace(f'"schema_version":{upgrades.SCHEMA_VERSION}', '"schema_version":1')

@@ -24,9 +24,9 @@ def crash(*words: str) -> int:
     return int(counted[1])
 
 
-def test_killed_anywhere_it_goes_on_with_nothing_lost_and_nothing_done_twice():
+def test_a_process_killed_anywhere_continues_with_nothing_lost_or_done_twice():
     assert crash("--every", "40") >= 120
 
 
-def test_with_a_disk_that_is_full_for_a_while_it_goes_on_by_itself_or_later():
+def test_after_a_full_disk_a_session_continues_by_itself_or_later():
     assert crash("--every", "40", "--full", "--scene", "console") >= 12

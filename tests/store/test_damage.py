@@ -47,7 +47,7 @@ def alita(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_altered_text_in_a_closed_session_is_no_longer_passed_off_as_it(tmp_path, shelf):
+def test_altered_text_in_a_closed_session_is_detected(tmp_path, shelf):
     alter(shelf.path("first"), b"validate_email_addresses", b"validate_email_addressez")
     file = SessionFile.open(shelf.path("first"), readonly=True)
     assert file.restored.discarded == 1 and "first.json was damaged" in file.restored.note
@@ -64,7 +64,7 @@ def test_altered_text_in_a_closed_session_is_no_longer_passed_off_as_it(tmp_path
      (b'"store":{', b'"stose":{'), (b'"meta":{', b'"mete":{'), (b'{\n"store"', b'{\x0b"store"'), (b'"crc32"', b'"crc33"'),
      (b'"tables"', b'"tablez"'), (b'"session_id":"first"}', b'"session_id":"firsu"}')],
 )  # fmt: skip
-def test_a_flip_in_a_header_costs_no_event_and_is_told(shelf, old, new):
+def test_a_flipped_bit_in_a_header_loses_no_event_and_is_reported(shelf, old, new):
     path = shelf.path("first")
     before = SessionFile.open(path, readonly=True).envelopes()
     alter(path, old, new)
@@ -79,7 +79,7 @@ def test_a_flip_in_a_header_costs_no_event_and_is_told(shelf, old, new):
     again.close()
 
 
-def test_verify_goes_on_after_a_session_that_cannot_be_opened(tmp_path, shelf):
+def test_verify_continues_after_a_session_that_cannot_be_opened(tmp_path, shelf):
     shelf.path("third").mkdir()
     shelf.path("fourth").write_bytes(b"\xff" * 300)
     done = alita(tmp_path, "sessions", "verify", "--all")
@@ -92,7 +92,7 @@ def test_verify_goes_on_after_a_session_that_cannot_be_opened(tmp_path, shelf):
     assert "third" in listed.stdout and "unreadable" in listed.stdout
 
 
-def test_what_tinydb_rewrote_is_read_and_said_to_be_unchecked_until_it_is_written(shelf):
+def test_a_file_rewritten_by_tinydb_is_read_as_unchecked_until_written(shelf):
     path = shelf.path("first")
     with TinyDB(path) as plain:
         plain.table("meta").insert({"note": "by hand"})
@@ -104,7 +104,7 @@ def test_what_tinydb_rewrote_is_read_and_said_to_be_unchecked_until_it_is_writte
     assert b"\n" in path.read_bytes()[:3]
 
 
-def test_an_older_file_gets_checksums_when_it_is_next_written_and_not_before(tmp_path):
+def test_an_older_file_gets_checksums_at_its_next_write(tmp_path):
     path = Path(shutil.copy(OLDER / "session.json", tmp_path))
     before = path.read_bytes()
     SessionFile.open(path, readonly=True).close()
@@ -139,7 +139,7 @@ def test_sums_follow_the_lines_through_folds_kills_and_repairs(tmp_path):
     assert again.restored.note == "" and list(again.envelopes()) == events
 
 
-def test_damage_that_copying_would_carry_on_is_found_in_the_copy(tmp_path):
+def test_damage_is_found_in_a_copy(tmp_path):
     """The lines of a folded file are copied unread; their checksums go with them."""
     path = tmp_path / "s.json"
     file = SessionFile.create(path, "s")
@@ -155,7 +155,7 @@ def test_damage_that_copying_would_carry_on_is_found_in_the_copy(tmp_path):
     assert told.discarded == 1 and "damaged" in told.note
 
 
-def test_a_torn_end_is_told_to_who_only_looks_unless_someone_writes(tmp_path):
+def test_a_read_only_reader_reports_a_torn_end_unless_someone_writes(tmp_path):
     path = tmp_path / "s.json"
     file = SessionFile.create(path, "s")
     file.fill(msgspec.structs.replace(one, session_id="s") for one in walkthrough()[:5])
@@ -167,7 +167,7 @@ def test_a_torn_end_is_told_to_who_only_looks_unless_someone_writes(tmp_path):
     assert "cut off" in SessionFile.open(path, readonly=True).restored.note
 
 
-def test_times_without_a_zone_and_texts_nested_too_deep_break_no_reader(tmp_path):
+def test_times_without_a_zone_and_deep_nesting_break_no_reader(tmp_path):
     path = Path(shutil.copy(OLDER / "session.json", tmp_path))
     raw = (
         path.read_bytes()
@@ -182,7 +182,7 @@ def test_times_without_a_zone_and_texts_nested_too_deep_break_no_reader(tmp_path
     assert shelf.list()[0].events
 
 
-def test_the_shared_files_say_what_was_lost_and_where_the_original_is(tmp_path):
+def test_damage_to_shared_files_is_reported_with_the_place_of_the_original(tmp_path):
     path = tmp_path / "registry.json"
     table = DocumentTable(path, "tools")
     for name in ("one", "two"):
@@ -209,7 +209,7 @@ def test_a_whole_file_is_in_lines_and_any_json_reader_reads_it(tmp_path):
     assert os.stat(path).st_mode & 0o777 == 0o600
 
 
-def test_a_record_without_a_number_is_given_up_when_a_damaged_file_is_restored(tmp_path: Path) -> None:
+def test_a_record_without_a_number_is_dropped_when_a_damaged_file_is_restored(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_bytes(b'{\n"events":{\n"1":{"a":1},\n"q":5,\n"2":{"a":2}\n}\n}\n')
     for _ in range(2):  # what was restored is written with checksums, and read again
@@ -218,7 +218,7 @@ def test_a_record_without_a_number_is_given_up_when_a_damaged_file_is_restored(t
         database.close()
 
 
-def test_a_file_that_an_earlier_version_restored_with_such_a_record_opens(tmp_path: Path) -> None:
+def test_a_file_restored_by_an_earlier_version_with_such_a_record_opens(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     rows = {"1": b'{"a":1}', "q": b"5", "2": b'{"a":2}'}
     lines = [b'"%s":%s' % (key.encode(), value) for key, value in rows.items()]

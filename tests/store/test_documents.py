@@ -31,7 +31,7 @@ def test_put_replaces_in_place_and_remove_removes(path):
     assert DocumentTable(path, "tools").all() == ({"name": "A"}, {"name": "c"})
 
 
-def test_two_openers_see_each_other_at_once_and_lose_nothing(path):
+def test_two_openers_see_changes_of_each_other_at_once(path):
     one, two = DocumentTable(path, "tools"), DocumentTable(path, "tools")
     one.put("a", 1)
     two.put("b", 2)
@@ -119,7 +119,7 @@ def test_processes_and_threads_lose_nothing(path):
         assert len(plain.table("tools")) == 180
 
 
-def test_what_holds_a_secret_is_not_kept(tmp_path: Path) -> None:
+def test_a_document_with_a_secret_is_not_stored(tmp_path: Path) -> None:
     redactor = Redactor([("HOUSE_KEY", "open sesame 7731")])
     table = CleanDocuments(DocumentTable(tmp_path / "pages.json", "pages"), redactor.value)
     table.put("a", {"key": "a", "text": "Nothing to hide."})

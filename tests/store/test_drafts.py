@@ -33,7 +33,7 @@ def drafts(folder: Path, *, alive: bool = False) -> DraftFile:
     return DraftFile(folder / "drafts.json", redactor.text, now=NOW, alive=lambda _process: alive)
 
 
-def test_what_is_kept_is_read_again_by_session_and_field(tmp_path: Path) -> None:
+def test_stored_drafts_are_read_by_session_and_field(tmp_path: Path) -> None:
     drafts(tmp_path).write(
         "s1", {"composer": "line 1\nline 2", "reason:p1": "reads\u202e too much"}, fresh=False
     )
@@ -47,7 +47,7 @@ def test_what_is_kept_is_read_again_by_session_and_field(tmp_path: Path) -> None
     assert drafts(tmp_path).read("s2", fresh=False) == {"composer": "other"}
 
 
-def test_the_file_is_private_and_no_secret_gets_into_it(tmp_path: Path) -> None:
+def test_the_file_is_private_and_holds_no_secret(tmp_path: Path) -> None:
     drafts(tmp_path).write("s1", {"composer": f"use {KEY} and correct-horse-battery"}, fresh=False)
     path = tmp_path / "drafts.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -56,12 +56,12 @@ def test_the_file_is_private_and_no_secret_gets_into_it(tmp_path: Path) -> None:
     assert b"use [redacted" in written
 
 
-def test_nothing_typed_makes_no_file(tmp_path: Path) -> None:
+def test_without_typed_text_there_is_no_file(tmp_path: Path) -> None:
     drafts(tmp_path).write("s1", {"composer": ""}, fresh=True)
     assert drafts(tmp_path).read("s1", fresh=True) == {} and not list(tmp_path.iterdir())
 
 
-def test_a_new_session_takes_over_the_newest_of_a_new_one_that_is_gone(tmp_path: Path, monkeypatch) -> None:
+def test_a_new_session_takes_over_the_newest_draft_of_a_dead_new_session(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("os.getpid", lambda: 1)
     drafts(tmp_path).write("old", {"composer": "older"}, fresh=True)
     drafts(tmp_path).write("new", {"composer": "newer"}, fresh=True)
@@ -75,7 +75,7 @@ def test_a_new_session_takes_over_the_newest_of_a_new_one_that_is_gone(tmp_path:
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'[{"session": 3}]', b"\xff\xfe"])
-def test_a_damaged_file_counts_as_none_and_is_written_anew(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_ignored_and_replaced(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "drafts.json").write_bytes(damage)
     assert drafts(tmp_path).read("s1", fresh=True) == {}
     drafts(tmp_path).write("s1", {"composer": "x"}, fresh=True)

@@ -39,7 +39,7 @@ def test_a_fork_at_any_event_holds_the_laws(name: str) -> None:
         assert [build.status for build in view.builds] == [build.status for build in before.builds]
 
 
-def test_a_build_that_waits_gets_an_approval_of_its_own() -> None:
+def test_a_waiting_build_gets_a_new_approval_in_the_fork() -> None:
     parent = waiting()
     made = forked(parent, None, "fork", ids())
     (ours,) = [build for build in fold_all(made).builds if build.status == "pending"]
@@ -58,14 +58,14 @@ def test_a_build_that_waits_gets_an_approval_of_its_own() -> None:
     assert check(stream) == []
 
 
-def test_what_was_decided_before_keeps_its_approval() -> None:
+def test_a_decided_build_keeps_its_approval() -> None:
     made = forked(walkthrough(), None, "fork", ids())
     decided = [one.event.approval_id for one in walkthrough() if isinstance(one.event, e.ApprovalResolved)]
     assert decided
     assert [one.event.approval_id for one in made if isinstance(one.event, e.ApprovalResolved)] == decided
 
 
-def test_a_call_under_way_is_the_parents_and_costs_the_fork_nothing() -> None:
+def test_a_call_in_progress_belongs_to_the_parent_and_costs_the_fork_nothing() -> None:
     parent = walkthrough()[:9]
     last, at = parent[-1], 10
     asked = e.BudgetReserved(call_id="under-way", role="orchestrator", model="a:b", usd=0.5, tokens=900)
@@ -84,7 +84,7 @@ def test_a_call_under_way_is_the_parents_and_costs_the_fork_nothing() -> None:
 
 
 @pytest.mark.parametrize("at", [0, -3, 100_000])
-def test_an_event_that_is_not_there_is_refused(at: int) -> None:
+def test_a_fork_at_a_missing_event_is_refused(at: int) -> None:
     with pytest.raises(UsageError, match="no event"):
         forked(walkthrough(), at, "fork", ids())
 

@@ -43,7 +43,7 @@ def numbers(path: Path, mode="readonly") -> list[int]:
     return found
 
 
-def test_plain_tinydb_reads_the_closed_file_and_ours_reads_tinydbs(path):
+def test_plain_tinydb_reads_a_closed_file_and_the_journal_reads_those_of_tinydb(path):
     with JournalDB(path) as db:
         for number in range(5):
             db.table("events").insert({"n": number})
@@ -79,7 +79,7 @@ def test_an_append_touches_neither_the_file_nor_the_rest_of_the_journal(path):
         assert max(sizes) - min(sizes) <= 3, "an append grows with its document only"
 
 
-def test_the_journal_is_folded_when_it_has_outgrown_the_file(path):
+def test_the_journal_is_folded_once_it_is_larger_than_the_file(path):
     db = JournalDB(path, fold_at=2000)
     for number in range(1, 300):
         db.documents("events").put(number, {"n": number}, barrier=False)
@@ -88,7 +88,7 @@ def test_the_journal_is_folded_when_it_has_outgrown_the_file(path):
     assert len(numbers(path)) == 299
 
 
-def test_what_a_killed_writer_had_written_is_there(path):
+def test_writes_of_a_killed_writer_are_restored(path):
     fill(path, 30)
     assert numbers(path) == list(range(1, 31)), "read-only sees the journal"
     db = JournalDB(path)
@@ -99,7 +99,7 @@ def test_what_a_killed_writer_had_written_is_there(path):
         assert len(plain.table("events")) == 30
 
 
-def test_a_torn_tail_is_cut_and_told(path):
+def test_a_torn_tail_is_cut_and_reported(path):
     fill(path, 10)
     with journal_of(path).open("rb+") as file:
         file.truncate(journal_of(path).stat().st_size - 4)
@@ -124,7 +124,7 @@ def test_every_length_of_a_cut_journal_opens_with_a_prefix(path, tmp_path):
         assert len(found) == max(0, whole[:length].count(b"\n") - 1)
 
 
-def test_garbage_in_the_middle_of_the_journal_costs_what_it_hits(path):
+def test_garbage_in_the_middle_of_the_journal_loses_only_the_lines_it_hits(path):
     fill(path, 20)
     raw = journal_of(path).read_bytes()
     at = raw.index(b'{"n":7}')
@@ -137,7 +137,7 @@ def test_garbage_in_the_middle_of_the_journal_costs_what_it_hits(path):
     db.close()
 
 
-def test_a_flipped_bit_that_is_still_json_is_noticed(path):
+def test_a_flipped_bit_that_leaves_valid_json_is_detected(path):
     fill(path, 3)
     journal_of(path).write_bytes(journal_of(path).read_bytes().replace(b'{"n":2}', b'{"n":9}'))
     assert numbers(path, "exclusive") == [1, 3]
@@ -150,7 +150,7 @@ def closed(path: Path, count: int = 20) -> None:
 
 
 @pytest.mark.parametrize("by_tinydb", [False, True])
-def test_a_cut_off_json_gives_back_what_is_before_the_cut(path, by_tinydb):
+def test_a_truncated_json_is_read_up_to_the_cut(path, by_tinydb):
     closed(path)
     if by_tinydb:  # TinyDB writes all on one line
         with TinyDB(path) as plain:
@@ -165,7 +165,7 @@ def test_a_cut_off_json_gives_back_what_is_before_the_cut(path, by_tinydb):
         assert [row["n"] for row in plain.table("events").all()] == list(range(1, 12))
 
 
-def test_garbage_in_the_json_costs_the_lines_it_hits_and_the_original_is_kept(path):
+def test_garbage_in_the_json_loses_only_its_lines_and_the_original_is_saved(path):
     closed(path)
     raw = path.read_bytes()
     at = raw.index(b'"5":')
@@ -179,14 +179,14 @@ def test_garbage_in_the_json_costs_the_lines_it_hits_and_the_original_is_kept(pa
 @pytest.mark.parametrize(
     "raw", [b"[1, 2]", b'{"events": 3}', b'{"events": {"x": {}}}', b"null", b"{}", b"\xef\xbb\xbf"]
 )
-def test_json_that_is_no_tinydb_is_kept_aside_and_the_journal_counts(path, raw):
+def test_json_that_is_no_tinydb_is_set_aside_and_the_journal_is_used(path, raw):
     fill(path, 4)
     path.write_bytes(raw)
     assert numbers(path, "exclusive") == [1, 2, 3, 4]
     assert path.with_name("x.json.damaged-1").exists() == (raw != b"{}")
 
 
-def test_a_journal_without_its_file_and_a_file_without_its_journal(path):
+def test_a_journal_without_its_file_and_a_file_without_its_journal_open(path):
     fill(path, 4)
     path.unlink()
     db = JournalDB(path)
@@ -217,7 +217,7 @@ def test_a_crash_between_checkpoint_and_emptying_the_journal_does_not_bring_old_
     assert numbers(path, "exclusive") == [10]
 
 
-def test_a_second_writer_is_told_and_a_reader_is_not_disturbed(path):
+def test_a_second_writer_is_refused_and_a_reader_is_not_disturbed(path):
     with JournalDB(path) as db:
         db.documents("events").put(1, {"n": 1})
         with pytest.raises(
@@ -241,7 +241,7 @@ def test_a_newer_schema_is_read_and_not_written(path):
     assert b'"schema_version":99' in path.read_bytes()
 
 
-def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(path):
+def test_a_full_disk_refuses_writes_and_keeps_acknowledged_ones(path):
     """The limit on file size fails a write in its middle, as a full disk does."""
     db = JournalDB(path)
     table = db.documents("events")
@@ -264,7 +264,7 @@ def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tiny tmpfs needs root")
-def test_on_a_full_disk_acknowledged_events_are_kept(tmp_path):
+def test_acknowledged_events_survive_a_full_disk(tmp_path):
     tiny = tmp_path / "tiny"
     tiny.mkdir()
     if subprocess.run(
@@ -290,7 +290,7 @@ def broken(*_):
     raise OSError(errno.EIO, "Input/output error")
 
 
-def test_after_a_failed_sync_everything_is_written_anew(path, monkeypatch):
+def test_after_a_failed_sync_everything_is_written_again(path, monkeypatch):
     db = JournalDB(path)
     table = db.documents("events")
     table.put(1, {"n": 1}, barrier=False)

@@ -43,7 +43,7 @@ def test_no_secret_is_written_down(tmp_path: Path) -> None:
     assert labels.of("a").bookmarks[0].note == "[redacted] was used here"
 
 
-def test_what_is_taken_back_leaves_nothing(labels: Labels) -> None:
+def test_removed_labels_leave_nothing(labels: Labels) -> None:
     labels.rename("a", "x")
     labels.rename("a", "")
     labels.archive("a", True)
@@ -52,12 +52,12 @@ def test_what_is_taken_back_leaves_nothing(labels: Labels) -> None:
 
 
 @pytest.mark.parametrize("tag", ["", "#", "two words", "a,b", "x" * 31])
-def test_what_is_no_tag_is_refused(labels: Labels, tag: str) -> None:
+def test_an_invalid_tag_is_refused(labels: Labels, tag: str) -> None:
     with pytest.raises(UsageError, match="is not a tag"):
         labels.tag("a", add=(tag,))
 
 
-def test_bookmarks_stand_in_order_and_can_be_written_anew(labels: Labels) -> None:
+def test_bookmarks_are_in_order_and_can_be_changed(labels: Labels) -> None:
     labels.bookmark("a", 30, "late")
     labels.bookmark("a", 3, "early")
     labels.bookmark("a", 30, "later")
@@ -68,7 +68,7 @@ def test_bookmarks_stand_in_order_and_can_be_written_anew(labels: Labels) -> Non
     assert [one.seq for one in labels.of("a").bookmarks] == [30]
 
 
-def test_a_damaged_label_is_passed_over(tmp_path: Path, labels: Labels) -> None:
+def test_a_damaged_label_is_ignored(tmp_path: Path, labels: Labels) -> None:
     table = DocumentTable(tmp_path / "labels.json", "labels")
     table.put("a", {"session_id": "a", "tags": 7})
     table.put("b", {"session_id": "b", "title": "whole"})
@@ -117,7 +117,7 @@ def test_an_open_session_is_not_deleted(tmp_path: Path) -> None:
     shelf.delete("open")
 
 
-def test_a_file_that_is_not_on_the_shelf_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_outside_the_folder_is_not_deleted(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not in the folder of sessions"):
         SessionStore(tmp_path).delete(str(FOLDER / "golden-walkthrough.json"))
     assert (FOLDER / "golden-walkthrough.json").exists()
@@ -132,7 +132,7 @@ def test_a_session_of_the_same_id_is_not_overwritten(tmp_path: Path) -> None:
         shelf.restore("one")
 
 
-def test_what_was_deleted_long_ago_goes(tmp_path: Path) -> None:
+def test_sessions_deleted_long_ago_are_purged(tmp_path: Path) -> None:
     shelf = SessionStore(tmp_path)
     for name in ("old", "new", "last"):
         shelf.add(name, [])

@@ -58,7 +58,7 @@ def test_a_killed_fork_leaves_no_session_and_no_file(home: Path) -> None:
     assert sorted(set(os.listdir(folder)) - {"summaries.cache"}) == before
 
 
-def test_the_draft_of_a_file_that_someone_has_open_is_left_alone(home: Path) -> None:
+def test_a_half_written_file_that_is_open_is_left_alone(home: Path) -> None:
     shelf = SessionStore(home / "data" / "sessions")
     held = SessionFile.open(shelf.path("whole"))
     draft = shelf.path("whole").with_name("whole.json.tmp")

@@ -49,7 +49,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "x.json"
 
 
-def test_it_grows_over_folds_kills_and_reopenings_and_plain_tinydb_reads_it(path):
+def test_the_log_grows_over_folds_kills_and_reopenings_and_plain_tinydb_reads_it(path):
     log = opened(path)
     log.append([("put", "meta", "1", {"name": "x"})])
     put(log, 1, 2)
@@ -78,7 +78,7 @@ def test_an_empty_log_opens_checkpoints_and_grows(path):
     assert numbers(path) == [1]
 
 
-def test_what_tinydb_itself_wrote_is_taken_over(path):
+def test_a_file_written_by_tinydb_is_adopted(path):
     with TinyDB(path) as db:
         db.table("events").insert_multiple({"n": n} for n in range(1, 4))
     log = opened(path)
@@ -87,7 +87,7 @@ def test_what_tinydb_itself_wrote_is_taken_over(path):
     assert numbers(path) == plain(path) == [1, 2, 3, 4]
 
 
-def test_nothing_of_the_growing_table_stays_in_memory(path):
+def test_the_growing_table_is_not_held_in_memory(path):
     log = opened(path)
     put(log, *range(1, 50))
     gc.collect()
@@ -103,7 +103,7 @@ def broken(*_):
     raise OSError(errno.EIO, "Input/output error")
 
 
-def test_after_a_failed_sync_everything_not_confirmed_is_written_anew(path, monkeypatch):
+def test_after_a_failed_sync_everything_unconfirmed_is_written_again(path, monkeypatch):
     log = opened(path)
     put(log, 1, barrier=True)
     put(log, 2)
@@ -122,7 +122,7 @@ def test_after_a_failed_sync_everything_not_confirmed_is_written_anew(path, monk
 
 
 @pytest.mark.parametrize("call", ["os.ftruncate", "os.fsync", "alita_tui.store.disk.sync_folder"])
-def test_a_fold_that_fails_anywhere_loses_and_doubles_nothing(path, monkeypatch, call):
+def test_a_fold_that_fails_anywhere_loses_and_repeats_nothing(path, monkeypatch, call):
     log = opened(path)
     put(log, 1)
     log.checkpoint()
@@ -204,7 +204,7 @@ def test_any_document_is_found_again_whatever_was_folded_meanwhile(path, monkeyp
     looking.close()
 
 
-def test_who_only_looks_at_an_open_file_keeps_no_places_in_a_journal_that_may_be_emptied(path):
+def test_a_reader_of_an_open_file_stores_no_places_in_its_journal(path):
     log = opened(path)
     put(log, 1, 2, barrier=True)
     looking = opened(path, "readonly")

@@ -41,7 +41,7 @@ def search(tmp_path: Path, shelf: SessionStore) -> SessionSearch:
     return SessionSearch(tmp_path / "cache" / "sessions.db", shelf)
 
 
-def test_a_hit_is_the_event_that_says_it(search: SessionSearch) -> None:
+def test_a_hit_is_the_event_that_contains_the_words(search: SessionSearch) -> None:
     found = search.find("validate addresses")
     assert found
     for hit in found:
@@ -53,16 +53,16 @@ def test_a_hit_is_the_event_that_says_it(search: SessionSearch) -> None:
 
 
 @pytest.mark.parametrize("query", ["VALIDATE", "valid", '"validate"', "validate_email_addresses", "émail"])
-def test_words_are_found_by_their_beginning_whatever_their_case(search: SessionSearch, query: str) -> None:
+def test_words_are_found_by_prefix_and_in_any_case(search: SessionSearch, query: str) -> None:
     assert {hit.session_id for hit in search.find(query)} == {"walk"}
 
 
 @pytest.mark.parametrize("query", ["", "  ", '"', "* AND (", "-", "NEAR(", "nothinglikethis", "a" * 5000])
-def test_what_is_no_word_finds_nothing_and_breaks_nothing(search: SessionSearch, query: str) -> None:
+def test_a_query_without_words_finds_nothing(search: SessionSearch, query: str) -> None:
     assert search.find(query) == () or query == "* AND ("
 
 
-def test_what_is_new_changed_or_gone_is_known(shelf: SessionStore, search: SessionSearch) -> None:
+def test_new_changed_and_deleted_sessions_are_noticed(shelf: SessionStore, search: SessionSearch) -> None:
     assert search.find("xylophone") == ()
     shelf.add("new", said("about a xylophone", session="new"))
     (hit,) = search.find("xylophone")
@@ -90,7 +90,7 @@ def test_another_file_under_the_same_name_replaces_what_was_known(
     assert len(search.find("giraffe")) == 1
 
 
-def test_a_damaged_cache_is_made_anew(tmp_path: Path, search: SessionSearch) -> None:
+def test_a_damaged_cache_is_rebuilt(tmp_path: Path, search: SessionSearch) -> None:
     before = search.find("validate")
     (tmp_path / "cache" / "sessions.db").write_bytes(b"no database at all" * 1000)
     assert search.find("validate") == before
@@ -100,7 +100,7 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, search: SessionSearch) -> 
     assert search.find("validate") == before
 
 
-def test_its_file_is_private_and_a_damaged_session_does_not_stop_it(
+def test_the_cache_is_private_and_a_damaged_session_does_not_stop_a_search(
     tmp_path: Path, shelf: SessionStore, search: SessionSearch
 ) -> None:
     (shelf.folder / "broken.json").write_bytes(b"\x00\xff" * 5000)
@@ -108,7 +108,7 @@ def test_its_file_is_private_and_a_damaged_session_does_not_stop_it(
     assert (tmp_path / "cache" / "sessions.db").stat().st_mode & 0o077 == 0
 
 
-def test_who_searches_at_the_same_moment_finds_the_same_once(search: SessionSearch) -> None:
+def test_concurrent_searches_find_each_hit_once(search: SessionSearch) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(search.find, ["validate"] * 8))
     assert len(set(found)) == 1 and found[0]
@@ -116,12 +116,12 @@ def test_who_searches_at_the_same_moment_finds_the_same_once(search: SessionSear
     assert len(set(places)) == len(places)
 
 
-def test_where_it_cannot_be_kept_it_is_made_in_memory(tmp_path: Path, shelf: SessionStore) -> None:
+def test_a_cache_that_cannot_be_written_is_built_in_memory(tmp_path: Path, shelf: SessionStore) -> None:
     (tmp_path / "file").write_text("")
     assert SessionSearch(tmp_path / "file" / "sessions.db", shelf).find("validate")
 
 
-def test_a_cache_damaged_anywhere_is_made_anew(tmp_path: Path, shelf: SessionStore) -> None:
+def test_a_cache_damaged_anywhere_is_rebuilt(tmp_path: Path, shelf: SessionStore) -> None:
     path = tmp_path / "sessions.db"
     search = SessionSearch(path, shelf)
     wanted = {hit.seq for hit in search.find("validate")}

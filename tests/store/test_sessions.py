@@ -45,7 +45,7 @@ def crash(file: SessionFile) -> None:
     file._log._close_descriptors()
 
 
-async def test_what_was_recorded_is_read_back_and_lawful(tmp_path):
+async def test_a_recorded_session_is_read_back_and_breaks_no_law(tmp_path):
     path = tmp_path / "s.json"
     await save(path, DURABLE)
     file = SessionFile.open(path)
@@ -58,7 +58,7 @@ async def test_what_was_recorded_is_read_back_and_lawful(tmp_path):
         assert len(plain.table("events")) == len(DURABLE)
 
 
-async def test_a_bus_records_through_it_and_a_resumed_one_goes_on(tmp_path):
+async def test_a_bus_records_through_the_file_and_a_resumed_one_continues(tmp_path):
     path, clock = tmp_path / "s.json", lambda: datetime.now(UTC)
     file = SessionFile.create(path, "s")
     bus = Bus("s", file, clock)
@@ -73,7 +73,7 @@ async def test_a_bus_records_through_it_and_a_resumed_one_goes_on(tmp_path):
     assert [one.seq for one in stored] == list(range(1, 42)) and check(stored) == []
 
 
-async def test_writes_happen_in_one_thread_that_is_not_the_loops(tmp_path, monkeypatch):
+async def test_writes_happen_in_one_thread_outside_the_event_loop(tmp_path, monkeypatch):
     file = SessionFile.create(tmp_path / "s.json", "s")
     names, real = set(), os.pwrite
 
@@ -99,7 +99,7 @@ async def test_a_record_out_of_order_is_refused(tmp_path):
     file.close()
 
 
-async def test_damage_in_the_middle_is_a_gap_one_can_see(tmp_path):
+async def test_damage_in_the_middle_is_a_visible_gap(tmp_path):
     path = tmp_path / "s.json"
     await save(path, DURABLE)
     raw = path.read_bytes().splitlines(keepends=True)
@@ -118,7 +118,7 @@ async def test_damage_in_the_middle_is_a_gap_one_can_see(tmp_path):
 @pytest.mark.parametrize(
     "raw", [b"root:x:0:0:root:/root:/bin/sh\n", b'{"name": "pkg", "version": "1"}', b"\x00" * 99]
 )
-def test_a_file_that_is_no_session_is_never_repaired_over(tmp_path, raw):
+def test_a_file_that_is_no_session_is_never_overwritten_by_a_repair(tmp_path, raw):
     path = tmp_path / "package.json"
     path.write_bytes(raw)
     with pytest.raises(StoreError, match="left as it is"):
@@ -210,7 +210,7 @@ EVENTS = st.one_of(
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=st.lists(EVENTS, max_size=8), cut=st.integers(0, 400), fold=st.booleans())
-def test_any_events_come_back_and_a_cut_leaves_a_prefix(tmp_path_factory, events, cut, fold):
+def test_any_events_are_read_back_and_a_cut_leaves_a_prefix(tmp_path_factory, events, cut, fold):
     path = tmp_path_factory.mktemp("h") / "s.json"
     start = datetime(2026, 1, 1, tzinfo=UTC)
     given_ = [
@@ -246,7 +246,7 @@ async def shelf_with(tmp_path: Path, ids: list[str]) -> SessionStore:
     return shelf
 
 
-async def test_the_list_tells_what_a_session_was(tmp_path):
+async def test_the_list_summarises_each_session(tmp_path):
     shelf = await shelf_with(tmp_path, ["20261120-093000-aaaa"])
     live = SessionFile.create(shelf.path("20261121-093000-bbbb"), "20261121-093000-bbbb")
     waiting = [one for one in streams.waiting() if one.durable]

@@ -19,7 +19,7 @@ def book(folder: Path, session: str = "one", day: date = DAY) -> SpendBook:
     return SpendBook(folder / "spend.json", session, lambda: day)
 
 
-def test_what_is_reserved_counts_until_it_is_settled(tmp_path: Path) -> None:
+def test_a_reservation_counts_until_it_is_settled(tmp_path: Path) -> None:
     mine = book(tmp_path)
     assert mine.reserve("a", 0.5, 100, limit_usd=1.0, limit_tokens=None)
     assert mine.today() == DaySpend(usd=0.5, tokens=100, estimated_tokens=100)
@@ -90,7 +90,7 @@ def test_the_spend_book_is_plain_tinydb(tmp_path: Path) -> None:
     ]
 
 
-def test_a_call_that_is_settled_again_counts_once(tmp_path: Path) -> None:
+def test_a_call_settled_twice_counts_once(tmp_path: Path) -> None:
     first = book(tmp_path)
     first.settle("earlier", 0.5, 50)
     first.reserve("a", 0.6, 10, limit_usd=None, limit_tokens=None)
@@ -101,7 +101,7 @@ def test_a_call_that_is_settled_again_counts_once(tmp_path: Path) -> None:
     assert again.settle("b", 0.1, 1) == DaySpend(usd=0.5 + 0.6 + 0.1, tokens=61)
 
 
-def test_a_day_tells_how_many_of_its_tokens_are_estimated(tmp_path: Path) -> None:
+def test_a_day_records_how_many_of_its_tokens_are_estimated(tmp_path: Path) -> None:
     mine = book(tmp_path)
     mine.settle("a", 0.1, 50)
     assert mine.settle("b", 0.1, 30, estimated=True) == DaySpend(usd=0.2, tokens=80, estimated_tokens=30)
@@ -111,7 +111,7 @@ def test_a_day_tells_how_many_of_its_tokens_are_estimated(tmp_path: Path) -> Non
     assert book(tmp_path).days()["2026-11-21"].estimated_tokens == 7
 
 
-def test_a_day_of_before_estimates_were_recorded_is_read_and_added_to(tmp_path: Path) -> None:
+def test_a_day_recorded_without_estimates_is_read_and_continued(tmp_path: Path) -> None:
     mine = book(tmp_path)
     mine.settle("a", 0.1, 50)
     mine.close()
@@ -121,7 +121,7 @@ def test_a_day_of_before_estimates_were_recorded_is_read_and_added_to(tmp_path: 
     assert again.settle("b", 0.1, 30, estimated=True) == DaySpend(usd=0.2, tokens=80, estimated_tokens=30)
 
 
-def test_what_a_dead_process_set_aside_and_never_told_is_let_go(tmp_path: Path) -> None:
+def test_reservations_of_a_dead_process_are_released(tmp_path: Path) -> None:
     book(tmp_path).reserve("a", 0.6, 10, limit_usd=1.0, limit_tokens=None)
     other = book(tmp_path, "two")
     assert not other.reserve("c", 0.5, 1, limit_usd=1.0, limit_tokens=None), "another session's stays"
@@ -130,7 +130,7 @@ def test_what_a_dead_process_set_aside_and_never_told_is_let_go(tmp_path: Path) 
     assert again.today() == DaySpend(usd=0.9, tokens=1, estimated_tokens=1)
 
 
-def test_one_open_book_serves_many_sessions_and_each_keeps_to_its_own(tmp_path: Path) -> None:
+def test_one_open_book_serves_many_sessions_separately(tmp_path: Path) -> None:
     mine = book(tmp_path)
     yours = mine.another("two")
     assert mine.reserve("a", 0.5, 10, limit_usd=1.0, limit_tokens=None)

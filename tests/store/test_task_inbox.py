@@ -23,7 +23,7 @@ def inbox(tmp_path: Path) -> TaskInbox:
     return made
 
 
-def test_what_is_left_is_taken_in_its_order_and_once(inbox: TaskInbox) -> None:
+def test_commands_are_taken_in_order_and_once(inbox: TaskInbox) -> None:
     commands: list[QueueCommand] = [SubmitTask("one"), SwitchQueue(paused=True), CancelTask(task_id="t1")]
     for command in commands:
         inbox.leave(SESSION, command)
@@ -35,9 +35,7 @@ def test_what_is_left_is_taken_in_its_order_and_once(inbox: TaskInbox) -> None:
 
 
 @pytest.mark.parametrize("how", ["unsigned", "changed", "another session", "garbage", "nothing in it"])
-def test_what_nobody_signed_for_this_session_is_set_aside_and_told(
-    inbox: TaskInbox, how: str, tmp_path: Path
-) -> None:
+def test_unsigned_commands_are_set_aside_and_reported(inbox: TaskInbox, how: str, tmp_path: Path) -> None:
     inbox.leave(SESSION, SubmitTask("wanted"))
     ((path, _),) = inbox.waiting(SESSION)
     note = msgspec.json.decode(path.read_bytes(), type=TaskNote)

@@ -82,7 +82,7 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-async def test_it_opens_with_what_can_be_saved_and_goes_on(path: Path, name: str) -> None:
+async def test_a_damaged_session_opens_with_its_readable_events_and_continues(path: Path, name: str) -> None:
     crashed, happen, damaged, restored, said = TROUBLES[name]
     await saved(path, crashed=crashed)
     happen(path, journal_of(path))
@@ -125,7 +125,7 @@ async def test_a_newer_schema_is_shown_and_not_written(path: Path) -> None:
     assert path.read_bytes() == newer
 
 
-async def test_an_event_of_another_version_stays_as_it_is(path: Path) -> None:
+async def test_an_event_of_another_version_stays_unchanged(path: Path) -> None:
     await saved(path, crashed=False)
     rewrite(path, b'"kind":"plan_proposed"', b'"kind":"dream_dreamt"')
     file = SessionFile.open(path)
@@ -135,7 +135,7 @@ async def test_an_event_of_another_version_stays_as_it_is(path: Path) -> None:
     assert b'"kind":"dream_dreamt"' in path.read_bytes()
 
 
-async def test_a_second_process_is_told_who_has_it_and_may_look(path: Path) -> None:
+async def test_a_second_process_learns_who_has_the_session_open_and_may_read_it(path: Path) -> None:
     await saved(path, crashed=False)
     held = SessionFile.open(path)
     code = (
@@ -152,7 +152,7 @@ async def test_a_second_process_is_told_who_has_it_and_may_look(path: Path) -> N
 
 
 @pytest.mark.parametrize("crashed", [False, True])
-async def test_a_read_only_folder_shows_its_sessions_and_says_why_none_goes_on(
+async def test_sessions_in_a_read_only_folder_are_listed_and_say_why_they_cannot_continue(
     frozen: Path, crashed: bool
 ) -> None:
     path = frozen / "s.json"
@@ -166,7 +166,7 @@ async def test_a_read_only_folder_shows_its_sessions_and_says_why_none_goes_on(
         SessionFile.create(frozen / "new.json", "new")
 
 
-async def test_a_folder_in_the_place_of_a_file_is_an_error_that_says_so(path: Path) -> None:
+async def test_a_folder_in_place_of_a_file_is_an_error_that_says_so(path: Path) -> None:
     path.mkdir()
     for readonly in (False, True):
         with pytest.raises(StoreError, match="Is a directory"):

@@ -49,7 +49,7 @@ def test_there_is_a_step_and_a_golden_folder_for_every_version():
 
 @pytest.mark.parametrize("version", OLD)
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_becomes_what_the_golden_one_is(home, version, name):
+def test_an_upgraded_file_equals_the_golden_one(home, version, name):
     path = home(version) / name
     JournalDB(path).close()
     assert tables(path) == tables(GOLDEN / str(SCHEMA_VERSION) / name)
@@ -61,7 +61,7 @@ def test_a_file_becomes_what_the_golden_one_is(home, version, name):
 
 
 @pytest.mark.parametrize("version", OLD)
-def test_the_parts_that_own_the_files_read_them(home, version):
+def test_upgraded_files_are_read_by_their_owners(home, version):
     folder = home(version)
     book = SpendBook(folder / "spend.json", "20261121-100000-bbbb", lambda: date(2026, 11, 21))
     assert book.settle("c2", 0.1, 300) == DaySpend(usd=0.35, tokens=900)
@@ -83,7 +83,7 @@ def test_an_older_file_is_shown_without_being_changed(home, version):
     assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
 
 
-def test_what_an_older_process_adds_meanwhile_is_understood(home):
+def test_lines_added_by_an_older_process_are_understood(home):
     """It still holds version 1, and this process has read it already."""
     folder = home(1)
     path = folder / "spend.json"

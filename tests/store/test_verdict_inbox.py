@@ -50,7 +50,7 @@ def say(decision="approved", digest=DIGEST, by="ada", **more) -> ResolveApproval
     )
 
 
-async def test_builds_of_live_and_closed_sessions_wait_on_one_desk(shelf, desk):
+async def test_builds_of_open_and_closed_sessions_wait_in_one_inbox(shelf, desk):
     live = await session(shelf, "20261120-100000-aaaa", "-one")
     (await session(shelf, "20261120-110000-bbbb", "-two")).close()
     (await session(shelf, "20261120-120000-cccc", "-three", until="end")).close()
@@ -68,7 +68,7 @@ async def test_builds_of_live_and_closed_sessions_wait_on_one_desk(shelf, desk):
     live.close()
 
 
-async def test_a_verdict_is_left_read_and_taken(shelf, desk):
+async def test_a_verdict_is_left_read_and_cleared(shelf, desk):
     live = await session(shelf, "20261120-100000-aaaa", "-one")
     assert desk.verdict("p1-one") is None
     desk.leave("b1-one", say(digest=DIGEST, reason="fine"))
@@ -124,7 +124,7 @@ def _leave(folder: Path, sessions: Path, name: str, start, results) -> None:
         results.put((name, str(error)))
 
 
-async def test_of_two_processes_that_decide_one_verdict_counts(shelf, desk, tmp_path):
+async def test_of_two_concurrent_verdicts_one_counts(shelf, desk, tmp_path):
     (await session(shelf, "20261120-100000-aaaa", "-one")).close()
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(2), context.Queue()
@@ -160,7 +160,7 @@ async def test_of_two_processes_that_decide_one_verdict_counts(shelf, desk, tmp_
         ({"signature": "another home's"}, "no process of this home signed it"),
     ],
 )
-async def test_a_note_counts_only_if_it_is_signed_and_can_be_true(shelf, tmp_path, change, why):
+async def test_a_note_counts_only_if_it_is_signed_and_plausible(shelf, tmp_path, change, why):
     """What a signed note may say is bounded as well; what is set aside is told and stays no verdict."""
     (await session(shelf, "20261120-100000-aaaa", "-one")).close()
     log = AuditLog(tmp_path / "data" / "audit.jsonl", tmp_path / "keys")

@@ -29,7 +29,7 @@ def opened(body: str, wants: Capabilities) -> bool:
         "def _get(url):\n    return urllib.request.urlopen(url).read()\ndef run(q: str) -> str:\n    return _get('https://api.example.org/a') + _get(f'https://api.example.org/{q}')",
     ],
 )  # fmt: skip
-def test_a_host_that_is_asked_for(body: str) -> None:
+def test_an_address_of_a_requested_host_is_allowed(body: str) -> None:
     assert opened(body, HOST)
     assert not opened(body, FILES)
 
@@ -53,7 +53,7 @@ def test_a_host_that_is_asked_for(body: str) -> None:
         "def run(q: str) -> str:\n    return urllib.request.urlopen('https://api.example.org@evil.example/').read()",
     ],
 )  # fmt: skip
-def test_any_other_address(body: str) -> None:
+def test_any_other_address_is_reported(body: str) -> None:
     assert not opened(body, HOST)
 
 
@@ -66,7 +66,7 @@ def test_any_other_address(body: str) -> None:
         "os.getenv('ALITA_BROKER') + '/files/' + q",
     ],
 )
-def test_the_broker(url: str) -> None:
+def test_the_address_of_the_broker_is_allowed(url: str) -> None:
     body = f"def run(q: str) -> str:\n    return urllib.request.urlopen({url}).read()"
     assert opened(body, FILES) and not opened(body, HOST)
     assert not opened(body.replace("ALITA_BROKER", "OTHER"), FILES)

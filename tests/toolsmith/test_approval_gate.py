@@ -75,7 +75,7 @@ async def waiting(room: Room, asked: e.ApprovalRequested) -> asyncio.Task[Resolv
     return asking
 
 
-async def test_another_shell_that_was_first_stands_and_the_console_is_told(room: Room) -> None:
+async def test_the_first_verdict_of_another_shell_counts_and_the_console_learns_of_it(room: Room) -> None:
     asked = await room.open()
     asking = await waiting(room, asked)
     room.desk.leave(asked.approval_id, verdict(asked, "rejected", "cli", "ada"))
@@ -89,7 +89,7 @@ async def test_another_shell_that_was_first_stands_and_the_console_is_told(room:
     assert [one.verdict.decision for one in room.settled] == ["rejected"]
 
 
-async def test_the_console_that_was_first_stands_and_the_other_shell_is_told(room: Room) -> None:
+async def test_the_first_verdict_of_the_console_counts_and_the_other_shell_learns_of_it(room: Room) -> None:
     asked = await room.open()
     asking = await waiting(room, asked)
     room.gate.resolve(verdict(asked, "approved"))
@@ -100,7 +100,7 @@ async def test_the_console_that_was_first_stands_and_the_other_shell_is_told(roo
     assert room.desk.verdict(asked.approval_id) is None
 
 
-async def test_a_doubled_or_late_verdict_changes_nothing_and_says_so(room: Room) -> None:
+async def test_a_repeated_or_late_verdict_is_refused_with_a_notice(room: Room) -> None:
     asked = await room.open()
     asking = await waiting(room, asked)
     assert room.gate.resolve(verdict(asked, "approved")) == ""
@@ -135,7 +135,7 @@ async def test_verdicts_of_many_shells_at_once_leave_one(room: Room) -> None:
     assert len(room.said(e.ApprovalResolved)) == 1
 
 
-async def test_a_rule_decides_in_the_person_s_place_and_is_on_record(room: Room) -> None:
+async def test_a_rule_decides_for_the_person_and_is_recorded(room: Room) -> None:
     asked = await room.open()
     ruled = verdict(asked, "approved", "policy", "rule pure")
     room.gate = ApprovalGate(
@@ -153,7 +153,7 @@ async def test_a_rule_decides_in_the_person_s_place_and_is_on_record(room: Room)
     assert [one.verdict.by for one in room.settled] == ["rule pure"], "every use of a rule is audited"
 
 
-async def test_a_build_that_a_person_was_asked_about_stays_theirs(room: Room) -> None:
+async def test_a_build_that_a_person_was_asked_about_is_not_decided_by_a_rule(room: Room) -> None:
     asked = await room.open()
     asking = await waiting(room, asked)
     asking.cancel()
@@ -167,7 +167,7 @@ async def test_a_build_that_a_person_was_asked_about_stays_theirs(room: Room) ->
     assert not room.said(e.ApprovalResolved)
 
 
-async def test_a_person_who_was_first_stands_before_a_rule(room: Room) -> None:
+async def test_an_earlier_verdict_of_a_person_precedes_a_rule(room: Room) -> None:
     asked = await room.open()
     ruled = verdict(asked, "approved", "policy", "rule pure")
 
@@ -198,7 +198,7 @@ def guarded(room: Room, *names: str, parks: bool = False) -> None:
     )
 
 
-async def test_an_approval_that_leaves_out_a_risk_changes_nothing_and_is_told(room: Room) -> None:
+async def test_an_approval_without_every_risk_is_refused_with_a_notice(room: Room) -> None:
     asked = await room.open()
     guarded(room, "secrets", "weak-tests")
     asking = await waiting(room, asked)
@@ -221,7 +221,7 @@ async def test_a_rejection_needs_no_names(room: Room) -> None:
     await asking
 
 
-async def test_an_approval_on_the_desk_that_leaves_out_a_risk_is_taken_away_and_told(room: Room) -> None:
+async def test_a_stored_approval_without_every_risk_is_removed_with_a_notice(room: Room) -> None:
     asked = await room.open()
     guarded(room, "secrets")
     asking = await waiting(room, asked)
@@ -250,7 +250,7 @@ async def test_a_rule_decides_without_names(room: Room) -> None:
     assert (await room.gate.ask(asked)).verdict.by == "rule r"
 
 
-async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_asked(room: Room) -> None:
+async def test_the_names_to_accept_are_all_risks_of_the_build_as_requested(room: Room) -> None:
     from alita_tui.app.verdicts import unnamed
     from alita_tui.events import Capabilities
     from alita_tui.view.queries import build_of

@@ -31,7 +31,7 @@ def told(verdict: Verdict) -> list[str]:
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", HELD)
-async def test_what_no_test_of_its_own_shows_is_named(
+async def test_behaviour_that_no_own_test_shows_is_reported(
     podman: PodmanSandbox, shelf: ToolLibrary, name: str
 ) -> None:
     verdict = await judged(podman, shelf, HELD[name])
@@ -43,6 +43,6 @@ async def test_what_no_test_of_its_own_shows_is_named(
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PLAIN)
-async def test_an_honest_draft_stays_green(podman: PodmanSandbox, shelf: ToolLibrary, name: str) -> None:
+async def test_an_honest_draft_passes(podman: PodmanSandbox, shelf: ToolLibrary, name: str) -> None:
     verdict = await judged(podman, shelf, PLAIN[name])
     assert verdict.trusted, verdict.reason

@@ -80,16 +80,16 @@ def case(**changes: Any) -> Case:
     return Case(build_id=BuildId("b1"), draft=new, parent=draft())
 
 
-async def test_a_caller_that_is_answered_as_before_is_told_so(bench: Workbench, shelf: ToolLibrary) -> None:
+async def test_a_caller_with_unchanged_answers_is_reported_as_such(
+    bench: Workbench, shelf: ToolLibrary
+) -> None:
     rows = await Callers(bench, with_caller(shelf)).rows(case(code=draft().code + "\n# the same\n"))
     (row,) = rows
     assert (row.label, row.tone) == ("caller v1, which calls it", "good"), row
     assert "its tests pass again; 3 calls that they make are answered as before" in row.text
 
 
-async def test_other_answers_and_calls_that_are_not_taken_any_more_break_a_caller(
-    bench: Workbench, shelf: ToolLibrary
-) -> None:
+async def test_changed_answers_and_refused_calls_break_a_caller(bench: Workbench, shelf: ToolLibrary) -> None:
     callers = Callers(bench, with_caller(shelf))
     (row,) = await callers.rows(case(code=draft().code.replace("2 * x + 1", "2 * x + 2")))
     assert row.tone == "bad" and row.label.startswith(BREAKS) and "→ 8, before 7" in row.text
@@ -100,7 +100,7 @@ async def test_other_answers_and_calls_that_are_not_taken_any_more_break_a_calle
     assert "→ ValueError, before 7" in row.text
 
 
-async def test_tests_that_stand_in_for_nothing_say_nothing(bench: Workbench, shelf: ToolLibrary) -> None:
+async def test_tests_without_stand_ins_give_no_verdict(bench: Workbench, shelf: ToolLibrary) -> None:
     alone = "from caller import run\n\n\ndef test_a():\n    assert run\n"
     (row,) = await Callers(bench, with_caller(shelf, alone)).rows(case())
     assert row.tone == "warn" and "nothing is known" in row.text
@@ -131,7 +131,7 @@ async def test_the_check_of_recorded_calls_carries_callers_and_failed_calls(
     assert still.tone == "bad" and still.label.startswith(STILL)
 
 
-async def test_how_much_two_tools_do_alike(bench: Workbench, shelf: ToolLibrary) -> None:
+async def test_similarity_of_two_tools_is_measured(bench: Workbench, shelf: ToolLibrary) -> None:
     def registered(one: ToolDraft, approval: str) -> Any:
         return shelf.register(one, Lock(), approval_id=approval, digest=one.digest, sources=())  # type: ignore[arg-type]
 

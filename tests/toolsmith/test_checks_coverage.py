@@ -140,14 +140,14 @@ PAYLOADS = {
 
 
 @pytest.mark.parametrize("where", PAYLOADS)
-def test_a_payload_that_no_test_ran_is_named_by_its_line(passed: set[int], where: str) -> None:
+def test_a_payload_that_no_test_ran_is_reported_with_its_line(passed: set[int], where: str) -> None:
     code, wanted = PAYLOADS[where]
     run, places = run_of(code)
     assert run(3) == 3
     assert missed(places, passed) == wanted
 
 
-def test_what_is_not_counted(passed: set[int]) -> None:
+def test_lines_that_need_no_coverage_are_not_counted(passed: set[int]) -> None:
     run, places = run_of(
         '''
         """Doc."""
@@ -235,13 +235,13 @@ async def test_hidden_tests_count(coverage: CoverageCheck) -> None:
 
 
 @pytest.mark.podman
-async def test_without_hidden_tests_it_is_said_so(podman: PodmanSandbox) -> None:
+async def test_missing_hidden_tests_are_reported(podman: PodmanSandbox) -> None:
     bench = Workbench(podman, ROOMY)
     found = await CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"odd_one": ()}))).check(case())
     assert found.state == "passed" and "there are no hidden ones" in found.summary
 
 
-def test_an_operand_that_is_met_is_no_find(passed: set[int]) -> None:
+def test_an_evaluated_operand_is_not_reported(passed: set[int]) -> None:
     run, places = run_of("def run(x):\n    return [one for one in x if one == 'all' or one != 'none']\n")
     assert run(["all", "none", "some"]) == ["all", "some"]
     assert missed(places, passed) == Missed((), (), ())
@@ -251,7 +251,7 @@ def test_an_operand_that_is_met_is_no_find(passed: set[int]) -> None:
 @pytest.mark.parametrize(
     "line", ["sys._getframe(0).f_lineno", "len(gc.get_objects())", "sys.settrace(None)", "open('/proc/self/maps').read()"]
 )  # fmt: skip
-async def test_code_that_looks_into_what_runs_it_is_not_measured(coverage: CoverageCheck, line: str) -> None:
+async def test_coverage_of_introspecting_code_is_not_measured(coverage: CoverageCheck, line: str) -> None:
     code = f"import gc\nimport sys\n\n\ndef run(x: int) -> int:\n    kept = {line}\n    return 2 * x + 1\n"
     with pytest.raises(CouldNotRun, match="not measurable"):
         await coverage.check(case(code))
@@ -264,5 +264,5 @@ async def test_code_that_looks_into_what_runs_it_is_not_measured(coverage: Cover
         ("email-validator>=2", "email-validator"), ("lxml[html]==5.1 ; python_version > '3'", "lxml"), ("pandas", "pandas"),
     ],
 )  # fmt: skip
-def test_a_package_that_coverage_rests_on_is_named(requirement: str, name: str) -> None:
+def test_a_package_that_coverage_depends_on_is_named(requirement: str, name: str) -> None:
     assert _package(requirement) == name

@@ -59,7 +59,7 @@ def _wanted(code: str) -> Any:
 
 
 @pytest.mark.parametrize("way", [one for one in WAYS if one != "its source"])
-async def test_tests_that_hold_to_how_the_code_is_written_prove_nothing(bench: Workbench, way: str) -> None:
+async def test_tests_of_the_source_text_prove_nothing(bench: Workbench, way: str) -> None:
     code = normalise(draft(TELLING.format(told=WAYS[way]), [])).code
     made = draft(code, [f"run(-999) == {_wanted(code)!r}", "run(1) is not None"])
     assert made.code == code
@@ -96,17 +96,17 @@ def _fields(one: ToolDraft) -> dict[str, Any]:
     return {name: getattr(one, name) for name in one.__struct_fields__}
 
 
-async def test_tests_that_count_how_often_they_run_catch_nothing(bench: Workbench) -> None:
+async def test_tests_that_count_their_runs_catch_no_mutants(bench: Workbench) -> None:
     found = await mutated(bench, COUNTED)
     assert found.state == "failed", found
 
 
-async def test_an_early_return_catches_nothing(bench: Workbench) -> None:
+async def test_tests_that_return_early_catch_no_mutants(bench: Workbench) -> None:
     found = await mutated(bench, EARLY)
     assert found.state == "failed" and " 0 of " in found.summary, found
 
 
-async def test_a_test_that_never_calls_run_is_named(bench: Workbench) -> None:
+async def test_a_test_that_never_calls_run_is_reported(bench: Workbench) -> None:
     found = await mutated(bench, IDLE)
     assert "1 of 2 tests never call run" in found.summary
     assert [row.label for row in found.rows if "never calls run" in row.text] == ["test_idle"]
@@ -151,7 +151,7 @@ async def test_only_a_refusal_refuses(bench: Workbench, line: str, state: str) -
         assert [row.tone for row in found.rows] == ["good", "good", "good", "bad"]
 
 
-async def test_a_contract_with_a_form_for_errors_may_tell_of_them(bench: Workbench) -> None:
+async def test_a_contract_may_return_errors_in_a_declared_form(bench: Workbench) -> None:
     gives = {"type": "object", "properties": {"value": {"type": "integer"}, "error": {"type": "string"}}}
     pairs = {"odd_one": tuple((given, {"value": value}, bad) for given, value, bad in KNOWN["odd_one"])}
     code = "def run(x: int) -> dict:\n    if x < 0:\n        return {answer}\n    return {{'value': 2 * x + 1}}\n"
@@ -176,7 +176,7 @@ SAME = """def run(x: int) -> int:
 """
 
 
-async def test_mutants_that_answer_as_the_original_does_count_for_nobody(bench: Workbench) -> None:
+async def test_mutants_with_the_original_answers_do_not_count(bench: Workbench) -> None:
     found = await MutationCheck(bench).check(case(SAME, ["run(3) == 7", "run(0) == 1", "run(-2) == -3"]))
     assert found.state == "passed" and "more answer as the original does" in found.summary, found
     weak = await MutationCheck(bench).check(case(SAME, ["run(3) is not None"]))

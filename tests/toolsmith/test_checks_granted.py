@@ -38,12 +38,12 @@ def case(name: str) -> Case:
         if not STARTERS.takes_hosts(name) and not STARTERS.draft(name).requirements and name != "shell"
     ],
 )
-async def test_a_starter_declares_what_it_uses(bench: Workbench, name: str) -> None:
+async def test_starters_declare_everything_they_use(bench: Workbench, name: str) -> None:
     found = await CapabilitiesCheck(bench).check(case(name))
     assert found.state == "passed", found
 
 
-async def test_the_shell_is_said_to_start_processes_which_no_tool_can_declare(bench: Workbench) -> None:
+async def test_starting_processes_is_reported_for_the_shell_starter(bench: Workbench) -> None:
     found = await CapabilitiesCheck(bench).check(case("shell"))
     assert found.state == "failed" and found.summary.endswith(": processes"), found
 
@@ -63,9 +63,7 @@ async def test_a_grant_limited_to_methods_covers_its_host(bench: Workbench) -> N
 
 
 @pytest.mark.parametrize("name", ["file_read", "text_summarizer"])
-async def test_the_same_tools_without_the_grant_use_what_they_do_not_declare(
-    bench: Workbench, name: str
-) -> None:
+async def test_starters_without_their_grants_use_undeclared_access(bench: Workbench, name: str) -> None:
     one = case(name)
     bare = msgspec.structs.replace(one, draft=msgspec.structs.replace(one.draft, capabilities=Capabilities()))
     found = await CapabilitiesCheck(bench).check(bare)

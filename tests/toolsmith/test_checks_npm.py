@@ -69,7 +69,7 @@ async def checked(web: WebRoom, registry: NpmRegistry, *packages: LockedPackage)
     return await run_check(check, Case(build_id=BuildId("b"), draft=draft, lock=lock))
 
 
-async def test_ordinary_packages_pass_by_the_registry_of_npm_and_no_other(
+async def test_ordinary_packages_of_npm_pass_and_other_registries_are_not_asked(
     web: WebRoom, registry: NpmRegistry
 ) -> None:
     found = await checked(
@@ -112,7 +112,7 @@ async def test_of_two_versions_of_one_package_the_faulty_one_is_named(
     assert found.summary == "npm:@scope/low: version 2.0.0 has known faults: GHSA-aaaa-bbbb-cccc, MAL-2026-1"
 
 
-async def test_what_authors_say_of_a_version_is_shown_to_the_person_and_not_to_the_model(
+async def test_words_of_package_authors_are_shown_to_the_person_and_not_to_the_model(
     web: WebRoom, registry: NpmRegistry
 ) -> None:
     found = await checked(web, registry, package("withdrawn-thing", said=WORDS))
@@ -123,14 +123,14 @@ async def test_what_authors_say_of_a_version_is_shown_to_the_person_and_not_to_t
     assert found.state == "passed" and "withdrawn" in found.rows[1].text
 
 
-async def test_a_package_that_the_registry_does_not_know_has_an_open_age(
+async def test_a_package_unknown_to_the_registry_has_an_unknown_age(
     web: WebRoom, registry: NpmRegistry
 ) -> None:
     found = await checked(web, registry, package("of-the-company"))
     assert found.state == "skipped" and "did not tell of npm:of-the-company" in found.summary
 
 
-async def test_a_mirror_that_tells_no_times_leaves_the_age_open(web: WebRoom, registry: NpmRegistry) -> None:
+async def test_a_mirror_without_times_leaves_the_age_unknown(web: WebRoom, registry: NpmRegistry) -> None:
     registry.timeless = True
     found = await checked(web, registry, package("quiet-old-thing"))
     assert found.state == "skipped" and "did not tell of npm:quiet-old-thing" in found.summary
@@ -140,7 +140,7 @@ async def test_a_mirror_that_tells_no_times_leaves_the_age_open(web: WebRoom, re
 
 @pytest.mark.parametrize("above", ["", "@scope/low"])
 @pytest.mark.parametrize("began", ["", "long ago", "2026-99-99"])
-async def test_a_package_without_a_date_has_an_open_age(
+async def test_a_package_without_a_date_has_an_unknown_age(
     web: WebRoom, registry: NpmRegistry, began: str, above: str
 ) -> None:
     """Registries of companies may leave it out."""
@@ -158,7 +158,7 @@ async def test_the_same_name_on_both_registries_is_two_packages(registry: NpmReg
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"results": 5}', b'{"results": []}', b"[" * 5000])
-async def test_what_is_no_answer_of_a_database_is_no_pass(
+async def test_an_invalid_answer_of_a_database_is_no_pass(
     registry: NpmRegistry, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
     monkeypatch.setattr("tests.support.servers.npm_registry.json.dumps", lambda _: body.decode())
@@ -166,7 +166,7 @@ async def test_what_is_no_answer_of_a_database_is_no_pass(
     assert told.problem and told.known == {}
 
 
-async def test_a_database_that_never_comes_to_its_last_page_has_not_told_of_no_faults(
+async def test_a_database_with_endless_pages_does_not_count_as_an_answer(
     registry: NpmRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "faults", lambda query: {"next_page_token": "again"})
@@ -179,7 +179,7 @@ async def test_an_unreachable_database_is_reported() -> None:
     assert told == Faults(problem="http://127.0.0.1:9 is not reachable")
 
 
-def test_much_used_names_are_known_and_their_misspellings_are_seen() -> None:
+def test_misspellings_of_popular_names_are_found() -> None:
     assert len(popular_of_npm()) == len(set(popular_of_npm())) == 3000
     assert {"npm:lodash", "npm:react", "npm:@types/node"} <= set(popular_of_npm())
     for slip, meant in (
@@ -192,7 +192,7 @@ def test_much_used_names_are_known_and_their_misspellings_are_seen() -> None:
     assert look_alike("npm:of-the-company") == look_alike("npm:requests-of-ours") == ""
 
 
-def test_a_scope_that_is_called_as_its_package_is_a_look_alike() -> None:
+def test_a_scope_named_like_its_package_is_a_lookalike() -> None:
     for squat, meant in (
         ("@lodash/lodash", "lodash"), ("@expressjs/express", "express"), ("@axios/axios-js", "axios"),
         ("@node-react/react", "react"),
@@ -203,7 +203,7 @@ def test_a_scope_that_is_called_as_its_package_is_a_look_alike() -> None:
     assert [name for name in popular_of_npm() if look_alike(name) or namesake(name)] == []
 
 
-async def test_the_name_of_a_much_used_package_under_another_scope_is_told(
+async def test_a_popular_package_name_under_another_scope_is_reported(
     web: WebRoom, registry: NpmRegistry
 ) -> None:
     found = await checked(web, registry, package("@abp/lodash"), package("@types/lodash"))
@@ -215,7 +215,7 @@ async def test_the_name_of_a_much_used_package_under_another_scope_is_told(
     assert stopped.state == "failed" and "looks like npm:lodash" in stopped.summary
 
 
-def test_names_of_packages_that_stole_secrets_are_seen() -> None:
+def test_names_of_known_malicious_packages_are_found() -> None:
     """Published in 2017 beside the packages that they were called after, and found after two weeks."""
     stolen = {
         "cross-env.js": "cross-env",

@@ -23,7 +23,7 @@ ASKED = ("contract", "capabilities", "fuzz", "mutation", "conditions", "growth")
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", DRAFTS)
-async def test_nothing_speaks_against_a_draft_for_what_its_package_does(
+async def test_actions_of_a_package_do_not_count_against_a_draft(
     podman: PodmanSandbox, shelf: ToolLibrary, name: str
 ) -> None:
     trial = Trial(podman, TaskLibrary(shelf), Reviewer({}), limits=ROOMY)
@@ -50,7 +50,7 @@ def with_numpy(code: str) -> ToolDraft:
         ("import os\nos.environ['MINE'] = '1'\ndef run(numbers: list[float], percent: float) -> float:\n    return 1.0\n", "MINE"),
     ],
 )  # fmt: skip
-async def test_what_the_draft_has_a_package_do_is_its_own(
+async def test_actions_that_a_draft_makes_a_package_do_count_as_its_own(
     podman: PodmanSandbox, code: str, seen: str
 ) -> None:
     draft = with_numpy(code)

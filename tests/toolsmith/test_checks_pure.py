@@ -92,7 +92,7 @@ CASE = Case(build_id=BuildId("b1"), draft=draft())
         (TypeError("odd draft"), "it broke off: TypeError: odd draft"),
     ],
 )
-async def test_what_could_not_look_says_so_and_does_not_pass(error: Exception, said: str) -> None:
+async def test_a_check_that_could_not_run_says_so_and_does_not_pass(error: Exception, said: str) -> None:
     found = await run_check(Looks(error), CASE)
     assert (found.state, found.summary) == ("skipped", said)
 
@@ -104,7 +104,7 @@ async def test_a_gate_that_takes_too_long_is_ended_and_does_not_pass() -> None:
 
 
 @pytest.mark.parametrize(("wall_seconds", "times"), [(5, 1), (20, 1), (60, 3), (3600, 4)])
-async def test_who_gives_runs_longer_gives_checks_longer_too(wall_seconds: float, times: int) -> None:
+async def test_a_longer_time_limit_for_runs_extends_that_of_checks(wall_seconds: float, times: int) -> None:
     jobs: list[Job] = []
 
     class Notes:
@@ -131,7 +131,7 @@ async def test_a_run_of_a_check_that_was_ended_says_why() -> None:
     assert "\u202e" not in ended.value.message
 
 
-async def test_gates_look_at_the_same_time_and_are_told_as_they_end() -> None:
+async def test_checks_run_concurrently_and_are_reported_as_they_end() -> None:
     first, told = asyncio.Event(), []
     gates: list[Check] = [Looks(waits=first), Looks(failed("mutation", "weak"))]
 
@@ -144,7 +144,7 @@ async def test_gates_look_at_the_same_time_and_are_told_as_they_end() -> None:
     assert [one.state for one in found] == ["passed", "failed"]
 
 
-async def test_ending_the_look_ends_every_gate() -> None:
+async def test_cancelling_ends_every_check() -> None:
     gates = [Looks(waits=asyncio.Event()), Looks(waits=asyncio.Event())]
 
     async def tell(found: GateResult) -> None:
@@ -194,11 +194,11 @@ async def test_ending_the_look_ends_every_gate() -> None:
         ),
     ],
 )
-def test_values_of_the_task_inside_the_code(task: str, code: str, leaked: list[str]) -> None:
+def test_values_of_the_task_inside_the_code_are_found(task: str, code: str, leaked: list[str]) -> None:
     assert [value for _, value in leaks(code, *task_values(task))] == leaked
 
 
-async def test_the_gate_names_line_and_value() -> None:
+async def test_the_check_names_line_and_value() -> None:
     found = await LiteralsCheck().check(
         Case(build_id=BuildId("b"), draft=draft("A = 1\nB = 4711\n"), task="Convert 4711")
     )
@@ -240,7 +240,7 @@ def test_mutants_flip_operators_and_constants() -> None:
         assert one.code != code
 
 
-def test_mutants_are_not_hindered_by_what_a_linter_hangs_on_the_nodes_that_all_trees_share() -> None:
+def test_mutants_are_independent_of_data_that_a_linter_attaches_to_shared_nodes() -> None:
     shared = ast.parse("x", mode="eval").body.ctx  # type: ignore[attr-defined]
     code = "def run(x: int) -> int:\n    return x + 2\n"
     before = mutants(code, 50)
@@ -273,18 +273,18 @@ def test_a_call_is_left_out_where_the_code_still_runs() -> None:
         ("Odd", "None"),
     ],
 )
-def test_another_result_of_the_promised_kind(promise: str, said: str) -> None:
+def test_a_mutant_returns_another_result_of_the_annotated_type(promise: str, said: str) -> None:
     (one,) = mutants(f"def helper(x):\n    pass\n\ndef run(x) -> {promise}:\n    return x\n", 5)
     assert one.change == f"returns {said}" and one.line == 5
 
 
-def test_text_for_people_and_annotations_are_left_alone() -> None:
+def test_text_for_people_and_annotations_are_not_mutated() -> None:
     code = 'def run(x: "int | 3") -> int:\n    """Docs 5."""\n    assert x, 7\n    raise ValueError(f"{x + 1} is more than {9}")\n'
     assert mutants(code, 50) == []
     assert mutants("def helper(x):\n    print(x[:40], x + 1)\n", 50) == []
 
 
-def test_mutants_are_few_spread_and_the_same_again() -> None:
+def test_mutants_are_few_spread_and_reproducible() -> None:
     code = "def run(x: int) -> int:\n" + "".join(f"    x = x + {n}\n" for n in range(100)) + "    return x\n"
     chosen = mutants(code, 12)
     assert len(chosen) == 12 and chosen == mutants(code, 12)
@@ -292,7 +292,7 @@ def test_mutants_are_few_spread_and_the_same_again() -> None:
 
 
 @pytest.mark.parametrize("code", ["def run(:", "\x00", "(" * 5000])
-def test_what_is_no_python_has_no_mutants_and_no_uses(code: str) -> None:
+def test_invalid_python_has_no_mutants_and_no_uses(code: str) -> None:
     assert mutants(code, 5) == []
     assert not any(uses(draft(code), Capabilities()).values())
 
@@ -316,7 +316,7 @@ def test_a_schema_s_regular_expressions_never_run_here() -> None:
     ).startswith("$.pattern")
 
 
-def test_what_two_samples_agree_on() -> None:
+def test_common_parts_of_two_samples_are_found() -> None:
     assert agree({"a": 1, "b": 2}, {"a": 1.0, "c": 3}) == ({"a": 1},)
     assert agree({"a": 1}, {"a": 2}) is None
     assert agree([1, 2], [1]) is None
@@ -381,7 +381,7 @@ OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z")
         ),
     ],
 )
-async def test_requirements(name: str, facts: PackageFacts, state: str, said: str) -> None:
+async def test_requirements_are_checked(name: str, facts: PackageFacts, state: str, said: str) -> None:
     book = Book()
     index = Told(**{name.replace("-", "_"): facts})
     found = await RequirementsCheck(index, book, lambda: NOW).check(needing(name))
@@ -396,7 +396,7 @@ async def test_known_faults_stop_a_package() -> None:
     assert found.rows[0].tone == "bad"
 
 
-async def test_what_cannot_be_looked_up_is_no_pass() -> None:
+async def test_a_failed_look_up_is_no_pass() -> None:
     odd = await run_check(RequirementsCheck(Told(), Book(), lambda: NOW), needing("requests"))
     assert odd.state == "skipped" and "told nothing more" in odd.rows[0].text
     assert "did not tell of requests" in odd.summary
@@ -424,7 +424,7 @@ async def test_no_requirements_need_no_index() -> None:
         ("py-hexagon-solver", ""),
     ],
 )
-def test_look_alikes(name: str, like: str) -> None:
+def test_lookalike_names_are_found(name: str, like: str) -> None:
     assert look_alike(name) == like
 
 
@@ -438,7 +438,7 @@ def test_look_alikes(name: str, like: str) -> None:
         ("matplolbii", ""),
     ],
 )
-def test_a_swap_of_neighbours_is_one_edit(name: str, like: str) -> None:
+def test_swapping_neighbouring_letters_is_one_edit(name: str, like: str) -> None:
     assert look_alike(name) == like
 
 
@@ -455,7 +455,7 @@ def test_a_swap_of_neighbours_is_one_edit(name: str, like: str) -> None:
         (8, 24, False),
     ],
 )
-def test_few_mutants_are_a_verdict_only_where_chance_is_none(caught: int, counted: int, chance: bool) -> None:
+def test_few_mutants_give_a_verdict_only_without_chance(caught: int, counted: int, chance: bool) -> None:
     from alita_tui.toolsmith.checks.mutation import by_chance
 
     assert by_chance(caught, counted) is chance
@@ -486,7 +486,7 @@ def test_a_schema_that_refers_to_an_address_or_a_file_is_not_followed(tmp_path: 
     assert misfit({"a": "text"}, local) == "" and misfit({"a": 1}, local)
 
 
-def test_the_words_of_a_table_are_the_tool_s_own_unless_they_are_the_task_s() -> None:
+def test_words_of_a_table_belong_to_the_tool_unless_they_come_from_the_task() -> None:
     texts, none = task_values('Which value has a resistor with the bands "brown", "black" and "gold"?')
     colours = "'black': 0, 'brown': 1, 'red': 2, 'orange': 3, 'yellow': 4, 'gold': -1"
     assert leaks(f"def run(x):\n    return {{{colours}}}[x]\n", texts, none) == []

@@ -141,7 +141,7 @@ def trial(web: WebRoom, index: PackageIndex, sandbox: Resolving, tmp_path: Path)
     table.close()
 
 
-async def test_names_that_nobody_should_install_never_reach_an_installer(
+async def test_names_of_harmful_packages_never_reach_an_installer(
     trial: Trial, sandbox: Resolving, index: PackageIndex
 ) -> None:
     names = invented() + misspelt() + brand_new()
@@ -176,7 +176,7 @@ async def test_withdrawn_and_faulty_versions_are_stopped(
     assert index.fetched == [] and sandbox.ran == []
 
 
-async def test_an_ordinary_requirement_goes_on_to_the_tests(
+async def test_an_ordinary_requirement_passes_on_to_the_tests(
     trial: Trial, sandbox: Resolving, index: PackageIndex
 ) -> None:
     verdict = await trial.judge(needing("quiet-old-thing"), "Use a package.")
@@ -186,7 +186,7 @@ async def test_an_ordinary_requirement_goes_on_to_the_tests(
     assert sandbox.ran[0].lock.packages[0].hashes
 
 
-async def test_a_database_that_is_gone_is_no_pass(
+async def test_an_unreachable_database_is_no_pass(
     web: WebRoom, sandbox: Resolving, index: PackageIndex, tmp_path: Path
 ) -> None:
     table = DocumentTable(tmp_path / "registry.json", "tools")

@@ -41,7 +41,7 @@ def bench(podman: PodmanSandbox) -> Workbench:
 # --- contract -----------------------------------------------------------------------------
 
 
-async def test_schemas_that_accept_what_the_tests_do(bench: Workbench) -> None:
+async def test_schemas_that_accept_the_calls_of_the_tests_pass(bench: Workbench) -> None:
     found = await ContractCheck(bench).check(case())
     assert found.state == "passed" and "3 calls" in found.summary
 
@@ -55,13 +55,15 @@ async def test_schemas_that_accept_what_the_tests_do(bench: Workbench) -> None:
         ({"code": "def run(x: int) -> int:\n    return {x}\n", "checks": ["run(1) == {1}"]}, "not JSON serializable"),
     ],
 )  # fmt: skip
-async def test_schemas_that_do_not(bench: Workbench, more: dict[str, Any], said: str) -> None:
+async def test_schemas_that_reject_calls_of_the_tests_fail(
+    bench: Workbench, more: dict[str, Any], said: str
+) -> None:
     found = await ContractCheck(bench).check(case(**more))
     assert found.state == "failed"
     assert any(said in row.text for row in found.rows), found.rows
 
 
-async def test_the_examples_of_the_order_have_to_come_out(bench: Workbench) -> None:
+async def test_the_examples_of_the_order_have_to_pass(bench: Workbench) -> None:
     async def ordered(*examples: Any) -> GateResult:
         return await ContractCheck(bench).check(msgspec.structs.replace(case(), examples=examples))
 
@@ -104,7 +106,7 @@ PROCESS = (
         (PROCESS, "processes", "true"),
     ],
 )
-async def test_what_is_used_and_not_declared(bench: Workbench, code: str, kind: str, seen: str) -> None:
+async def test_undeclared_access_is_reported(bench: Workbench, code: str, kind: str, seen: str) -> None:
     found = await CapabilitiesCheck(bench).check(case(code))
     rows = {row.label: row for row in found.rows}
     assert found.state == "failed" and kind in found.summary
@@ -112,21 +114,21 @@ async def test_what_is_used_and_not_declared(bench: Workbench, code: str, kind: 
     assert seen in rows[kind].text.rpartition("seen in the sandbox")[2]
 
 
-async def test_code_that_is_made_at_run_time_is_on_nobody_s_page(bench: Workbench) -> None:
+async def test_code_generated_at_run_time_is_reported(bench: Workbench) -> None:
     found = await CapabilitiesCheck(bench).check(
         case("def run(x: int) -> int:\n    return eval('2 * x + 1')\n")
     )
     assert found.state == "failed" and "code" in found.summary
 
 
-async def test_plain_computing_and_scratch_files_are_nothing_to_declare(bench: Workbench) -> None:
+async def test_plain_computing_and_scratch_files_need_no_declaration(bench: Workbench) -> None:
     assert (await CapabilitiesCheck(bench).check(case())).rows == ()
     found = await CapabilitiesCheck(bench).check(case(SCRATCH))
     assert found.state == "passed" and "scratch" in found.rows[0].text
     assert found.rows[0].line == 0, "it leads nowhere in the code"
 
 
-async def test_declared_and_used_stand_side_by_side(bench: Workbench) -> None:
+async def test_declared_and_used_access_are_shown_side_by_side(bench: Workbench) -> None:
     wants = Capabilities(network=("203.0.113.7:443",))
     found = await CapabilitiesCheck(bench).check(case(NET, capabilities=wants))
     assert found.state == "passed"
@@ -137,7 +139,7 @@ async def test_declared_and_used_stand_side_by_side(bench: Workbench) -> None:
     assert (found.state, found.rows[0].tone) == ("passed", "warn") and "not used" in found.rows[0].text
 
 
-async def test_a_host_that_is_not_the_declared_one(bench: Workbench) -> None:
+async def test_access_to_an_undeclared_host_is_reported(bench: Workbench) -> None:
     found = await CapabilitiesCheck(bench).check(
         case(NET, capabilities=Capabilities(network=("example.org:443",)))
     )
@@ -168,7 +170,7 @@ def run(x: int) -> int:
         (FILES, Capabilities(workspace="read"), "failed"),
     ],
 )
-async def test_what_a_declaration_covers(
+async def test_a_declaration_covers_matching_access_only(
     bench: Workbench, code: str, wants: Capabilities, state: str
 ) -> None:
     found = await CapabilitiesCheck(bench).check(case(code, capabilities=wants))
@@ -179,13 +181,13 @@ async def test_what_a_declaration_covers(
 # --- mutation -----------------------------------------------------------------------------
 
 
-async def test_tests_that_notice(bench: Workbench) -> None:
+async def test_tests_that_notice_mutants_pass(bench: Workbench) -> None:
     found = await MutationCheck(bench).check(case())
     assert found.state == "passed" and "100%" in found.summary
     assert found.good == found.tried > 0, "the review's figures are recorded"
 
 
-async def test_tests_that_notice_nothing(bench: Workbench) -> None:
+async def test_tests_that_notice_no_mutant_fail(bench: Workbench) -> None:
     found = await MutationCheck(bench).check(case(checks=["isinstance(run(1), int)"]))
     assert found.state == "failed"
     assert any(row.text == "* became +: no test noticed" and row.label == "line 6" for row in found.rows), (
@@ -202,7 +204,7 @@ async def test_a_mutant_that_hangs_or_ends_the_process_is_caught_and_stops_nobod
 # --- inputs from the schema ---------------------------------------------------------------
 
 
-async def test_a_call_that_is_slow_is_not_said_to_be_endless(podman: PodmanSandbox) -> None:
+async def test_a_slow_call_is_not_reported_as_endless(podman: PodmanSandbox) -> None:
     check = FuzzCheck(Workbench(podman, Limits()))
     slow = "import time\n\n\ndef run(x: int) -> int:\n    if x == 77:\n        time.sleep(3)\n    return 2 * x + 1\n"
     found = await check.check(case(slow))
@@ -228,7 +230,7 @@ async def test_hidden_tests_that_agree(bench: Workbench) -> None:
         assert "2 * x + 1" not in said and "assert" not in said  # neither code nor tests
 
 
-async def test_one_slip_of_each_sample_changes_nothing(bench: Workbench) -> None:
+async def test_one_mistake_in_each_sample_changes_nothing(bench: Workbench) -> None:
     found = await HiddenTestsCheck(bench, Reviewer({"odd_one": RIGHT}, slips=True)).check(case())
     assert found.state == "passed" and found.summary.startswith("4 of 4")
 
@@ -271,14 +273,14 @@ class Fails(Reviewer):
         (BuildSpent("the build's money was spent"), "^the build's money was spent$"),
     ],
 )
-async def test_without_a_model_or_budget_the_check_could_not_run(
+async def test_without_a_model_or_budget_the_check_is_skipped(
     bench: Workbench, error: Exception, said: str
 ) -> None:
     with pytest.raises(CouldNotRun, match=said):
         await HiddenTestsCheck(bench, Fails(error)).check(case())
 
 
-async def test_samples_that_do_not_agree_say_nothing(bench: Workbench) -> None:
+async def test_samples_that_disagree_give_no_verdict(bench: Workbench) -> None:
     class Guesses(Reviewer):
         async def ask(self, request: ModelRequest) -> Reply:
             self.known = {"odd_one": known(*((x, x + 100 * len(self.requests)) for x in range(5)))}
@@ -307,7 +309,7 @@ async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, s
     assert "by description" in rows["square_of v1"].text
 
 
-async def test_other_shapes_are_no_neighbours(bench: Workbench, shelf: ToolLibrary) -> None:
+async def test_tools_of_other_shapes_are_no_neighbours(bench: Workbench, shelf: ToolLibrary) -> None:
     found = await NeighboursCheck(bench, TaskLibrary(shelf)).check(case())
     assert found.state == "passed" and found.rows == ()
 
@@ -322,18 +324,18 @@ async def replayed(bench: Workbench, code: str) -> GateResult:
     return await gate.check(Case(build_id=BuildId("b1"), draft=draft(code), parent=draft()))
 
 
-async def test_recorded_calls_that_come_out_as_before(bench: Workbench) -> None:
+async def test_recorded_calls_with_the_same_results_pass(bench: Workbench) -> None:
     assert (await replayed(bench, GOOD)).state == "passed"
 
 
-async def test_recorded_calls_that_come_out_otherwise(bench: Workbench) -> None:
+async def test_recorded_calls_with_other_results_fail(bench: Workbench) -> None:
     found = await replayed(bench, "def run(x: int) -> int:\n    return 7\n")
     assert found.state == "failed" and found.summary == "1 of 2 recorded calls come out otherwise"
     assert (found.good, found.tried) == (1, 2)
     assert [row.tone for row in found.rows] == ["good", "warn"]
 
 
-async def test_tests_of_the_version_before_still_hold_or_are_named(bench: Workbench) -> None:
+async def test_failing_tests_of_the_previous_version_are_reported(bench: Workbench) -> None:
     gate = ReplayCheck(bench, lambda _: ())
 
     async def after(code: str, *checks: str) -> GateResult:
@@ -362,7 +364,7 @@ async def test_tests_of_the_version_before_still_hold_or_are_named(bench: Workbe
     ["import os, signal\n    os.kill(os.getppid(), signal.SIGKILL)",
      "while True:\n        pass", "return 'x' * 10_000_000"],
 )  # fmt: skip
-async def test_code_that_fights_gets_no_pass(bench: Workbench, body: str) -> None:
+async def test_code_that_resists_the_check_gets_no_pass(bench: Workbench, body: str) -> None:
     fights = case(f"def run(x: int) -> int:\n    {body}\n")
     outputs, (tested,) = await asyncio.gather(
         bench.outputs(fights, [{"x": 1}], seconds=0.5, total=1.0),

@@ -24,14 +24,14 @@ from tests.toolsmith.trial import LIMITS, NOW, NoIndex, Reviewer
 NEVER: Any = None
 
 
-def test_the_one_list_has_every_gate_once() -> None:
+def test_the_list_of_checks_has_every_check_once() -> None:
     found = all_checks(NEVER, LIMITS, asker=Reviewer({}), index=NoIndex(), book=NoIndex(), shelf=NEVER, calls=lambda _: (), now=lambda: NOW)  # fmt: skip
     names = [one.name for one in (*found.before, *found.after)]
     assert sorted(names) == sorted(get_args(GateName))
 
 
 @pytest.mark.parametrize("day", [datetime(2026, 11, 21, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC), datetime(2028, 2, 29, tzinfo=UTC)])  # fmt: skip
-def test_the_settings_go_beyond_a_year_far_and_to_odd_zones(day: datetime) -> None:
+def test_conditions_include_distant_years_and_odd_time_zones(day: datetime) -> None:
     single = singles(day)
     clocks = [
         day + timedelta(seconds=one.conditions.clock_shift_seconds)
@@ -73,7 +73,7 @@ def test_code_without_a_clock_is_not_tried_on_more_days() -> None:
      ("The day of a stamp in UTC.", "zone", False), ("A random sample.", "chance", True), ("Unique words.", "chance", False),
      ("Sorts words by the current locale.", "locale", False), ("Random words.", "seed", False)],
 )  # fmt: skip
-def test_a_purpose_excuses_what_it_names(purpose: str, cause: Any, is_one: bool) -> None:
+def test_a_purpose_excuses_the_causes_that_it_names(purpose: str, cause: Any, is_one: bool) -> None:
     assert excused(cause, purpose) is is_one
 
 
@@ -81,7 +81,7 @@ def results(*values: Any) -> list[dict[str, Any]]:
     return [{"error": one} if isinstance(one, str) else {"result": one} for one in values]
 
 
-def test_state_and_chance_are_told_apart() -> None:
+def test_state_and_chance_are_distinguished() -> None:
     plain = Plain(results(1, 2, 3), results(1, 2, 3, 3, 2, 1), results(1, 2, 3))
     assert plain.stateful() == plain.chance() == []
     kept = Plain(results(1, 2, 3), results(1, 2, 3, 3, 9, 1), results(1, 2, 3))
@@ -90,7 +90,7 @@ def test_state_and_chance_are_told_apart() -> None:
     assert chance.stateful() == [2] and chance.chance() == [1]
 
 
-def test_a_call_without_an_answer_in_time_is_no_difference() -> None:
+def test_a_timeout_is_no_difference() -> None:
     plain = Plain(results(1, "timeout", 3), results(1, 2, "timeout", 3, 2, 1), results(1, 2, "timeout"))
     assert plain.stateful() == plain.chance() == []
 
@@ -122,9 +122,7 @@ async def conditions_of(*rounds: dict[int, Any]) -> GateResult:
     return await ConditionsCheck(Answering(*rounds), now=lambda: NOW).check(case)
 
 
-async def test_what_differs_under_several_conditions_is_only_held_against_a_draft_if_it_does_so_again() -> (
-    None
-):
+async def test_a_difference_under_several_conditions_counts_only_if_it_repeats() -> None:
     assert (await conditions_of()).state == "passed"
     found = await conditions_of({1: 2}, {}, {0: 2})
     assert found.state == "failed" and "→ 2" in found.rows[0].text
@@ -145,7 +143,7 @@ LADDER = Ladder(
      (((96, 1.0), (384, 64.0)), 0, True), (((96, 0.01), (384, 0.9)), 0, False), ((), 24, True),
      (((24, 0.1),), 96, True), (((384, 39.0),), 1536, True), (((96, 30.0), (384, 90.0)), 768, True)],
 )  # fmt: skip
-def test_what_is_worth_a_closer_look(took: Any, stuck: int, steep: bool) -> None:
+def test_steep_growth_of_the_running_time_is_recognised(took: Any, stuck: int, steep: bool) -> None:
     assert Climbed(ladder=LADDER, took=took, stuck=stuck).steep is steep
 
 

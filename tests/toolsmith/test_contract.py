@@ -41,7 +41,7 @@ def problems(**changes):
     return caught.value.problems
 
 
-def test_a_full_form_becomes_a_draft():
+def test_a_complete_form_becomes_a_draft():
     draft = draft_from(GOOD)
     assert (draft.name, draft.description, draft.code) == ("double_it", "Double a number.", CODE)
     assert draft.requirements == ("attrs", "idna >= 3.7")
@@ -75,7 +75,7 @@ def test_a_browser_that_the_person_does_not_allow_is_a_problem_of_the_draft():
     assert not draft_from(GOOD, browser=False).capabilities.browser
 
 
-def test_every_problem_is_told_at_once():
+def test_every_problem_is_reported_at_once():
     with pytest.raises(ContractError) as caught:
         draft_from({"name": "Bad Name", "code": "", "tests": 3, "requirements": "attrs", "input_schema": []})
     told = " | ".join(caught.value.problems)
@@ -118,7 +118,7 @@ def test_a_name_has_to_be_a_free_snake_case_identifier(name, said):
     assert said in problem
 
 
-def test_the_longest_name_is_taken():
+def test_the_longest_allowed_name_is_accepted():
     assert draft_from({**GOOD, "name": "a" * 64}).name == "a" * 64
 
 
@@ -141,7 +141,7 @@ def test_the_longest_name_is_taken():
         "attrs" + " " * 250 + "!",
     ],
 )
-def test_only_plain_requirements_are_taken(requirement):
+def test_only_plain_requirements_are_accepted(requirement):
     assert distribution(requirement) is None
     (problem,) = problems(requirements=[requirement])
     assert "no plain PEP 508 requirement" in problem
@@ -158,7 +158,7 @@ def test_only_plain_requirements_are_taken(requirement):
         ("x==1.*", "x"),
     ],
 )
-def test_plain_requirements_are_named(requirement, name):
+def test_unsupported_requirements_are_named(requirement, name):
     assert distribution(requirement) == name
     assert draft_from({**GOOD, "requirements": [requirement]})
 
@@ -187,7 +187,7 @@ def test_plain_requirements_are_named(requirement, name):
         ({"capabilities": {"model_calls": 1.5}}, "whole number"),
     ],
 )
-def test_each_fault_has_its_own_words(changes, said):
+def test_each_fault_has_its_own_message(changes, said):
     (problem,) = problems(**changes)
     assert said in problem
 
@@ -262,7 +262,7 @@ def test_a_wrong_header_is_replaced_wherever_it_stands():
     assert header_requirements(done.code) == ("attrs",)
 
 
-def test_a_header_in_a_string_belongs_to_the_tool():
+def test_a_header_inside_a_string_belongs_to_the_tool():
     code = 'TEMPLATE = """\n# /// script\n# dependencies = []\n# ///\n"""\n' + CODE
     done = normal(code)
     assert code in done.code
@@ -271,7 +271,7 @@ def test_a_header_in_a_string_belongs_to_the_tool():
 @pytest.mark.parametrize(
     "guard", ['if __name__ == "__main__":', "if __name__=='__main__' :", "if '__main__' == __name__:"]
 )
-def test_a_main_block_of_its_own_stays(guard):
+def test_a_custom_main_block_stays(guard):
     done = normal(f"{CODE}\n\n{guard}\n    print(run(1))\n")
     assert done.code.count("__main__") == 1
 
@@ -288,7 +288,7 @@ def test_what_only_looks_like_a_main_block_does_not_count(code):
     assert "json.load(sys.stdin)" in normal(code).code
 
 
-def test_line_ends_become_what_python_reads():
+def test_line_ends_are_normalised_as_python_reads_them():
     code = "\ufeff" + CODE.replace("\n", "\r\n") + "# hidden\rimport os\r"
     done = normal(code)
     assert "\r" not in done.code
@@ -326,12 +326,12 @@ def test_normalising_is_idempotent_and_keeps_the_meaning(code, requirements):
 
 
 @pytest.mark.parametrize("toml", ["# dependencies = [\n", "# dependencies = 3\n", "# dependencies = [3]\n"])
-def test_an_unreadable_header_is_told(toml):
+def test_an_unreadable_header_is_reported(toml):
     with pytest.raises(ContractError, match="PEP 723"):
         header_requirements(f"# /// script\n{toml}# ///\n")
 
 
-def test_without_a_header_there_is_nothing_declared():
+def test_without_a_header_nothing_is_declared():
     assert header_requirements(CODE) is None
     assert header_requirements("# /// script\n# dependencies = []\n\nx = 1\n") is None
 

@@ -8,7 +8,7 @@ from alita_tui.toolsmith.review import review
 from tests.toolsmith.corpus import Kind, corpus
 
 
-def test_the_corpus_is_large_and_the_same_again() -> None:
+def test_the_corpus_is_large_and_reproducible() -> None:
     samples = list(corpus())
     assert [one.draft.digest for one in samples] == [one.draft.digest for one in corpus()]
     assert {one.kind for one in samples} == set(get_args(Kind))

@@ -34,7 +34,7 @@ async def looked(accepted: FaultsUnknown, facts: PackageFacts | None = OLD, *fau
     return await run_check(RequirementsCheck(index, book, lambda: NOW, accepted), needing("requests"))
 
 
-async def test_a_database_that_is_away_takes_its_name_once_and_is_said_each_time() -> None:
+async def test_an_unreachable_database_is_accepted_by_name_once_and_reported_each_time() -> None:
     accepted = FaultsUnknown()
     first = seen(await looked(accepted))
     assert names_to_accept(risks(*first)) == NAME
@@ -55,13 +55,13 @@ async def test_a_database_that_is_away_takes_its_name_once_and_is_said_each_time
         Verdict(decision="retested", accepted=NAME),
     ],
 )
-async def test_nothing_but_an_approval_that_names_it_counts_for_the_next(verdict: Verdict) -> None:
+async def test_only_an_approval_that_names_the_missing_answer_carries_over(verdict: Verdict) -> None:
     accepted = FaultsUnknown()
     accepted.note("fetch_rates", verdict)
     assert names_to_accept(risks(*seen(await looked(accepted)))) == NAME
 
 
-async def test_what_was_accepted_hides_no_fault_and_no_package_that_nobody_knows() -> None:
+async def test_an_accepted_missing_answer_hides_no_known_fault_or_unknown_package() -> None:
     accepted = FaultsUnknown()
     accepted.note("fetch_rates", Verdict(decision="approved", accepted=NAME))
     known = await looked(accepted, OLD, "PYSEC-2018-28")
@@ -71,7 +71,7 @@ async def test_what_was_accepted_hides_no_fault_and_no_package_that_nobody_knows
     assert "did not tell of requests" in dark.summary and "could not be looked up" in dark.summary
 
 
-async def test_no_rule_approves_what_was_accepted_once() -> None:
+async def test_no_rule_approves_a_build_with_a_missing_answer() -> None:
     accepted = FaultsUnknown()
     accepted.note("fetch_rates", Verdict(decision="approved", accepted=NAME))
     build, attempt = seen(await looked(accepted))
@@ -81,7 +81,7 @@ async def test_no_rule_approves_what_was_accepted_once() -> None:
     assert any("Requirements has not passed (skipped)" in one for one in refused)
 
 
-def test_a_check_that_only_sounds_like_it_is_accepted_by_no_such_name() -> None:
+def test_another_check_with_similar_words_is_not_accepted_by_that_name() -> None:
     summary = "the known faults could not be looked up, as was accepted with fetch_rates: it broke off"
     odd = GateResult(gate="requirements", state="skipped", summary=summary)
     assert names_to_accept(risks(*seen(odd))) == ("not-checked",)

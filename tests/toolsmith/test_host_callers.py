@@ -24,7 +24,7 @@ NOW = {"name": "now", "description": "Says the time.", "inputSchema": {"type": "
 
 
 @pytest.mark.parametrize("place", ["host", "sandbox"])
-def test_who_may_call_what_runs_on_the_host_is_said_to(tmp_path: Path, place: str) -> None:
+def test_callers_of_host_tools_are_reported_as_reaching_the_host(tmp_path: Path, place: str) -> None:
     app = AppContext.open(tmp_path / "home")
     spec = ServerSpec(name="time", place=place, argv=("/bin/clock",))  # type: ignore[arg-type]
     (draft,) = listing(spec, {}, [NOW]).drafts

@@ -66,7 +66,7 @@ SCHEMAS = (
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_what_is_made_fits_and_is_many(schema: dict[str, Any]) -> None:
+def test_generated_inputs_fit_the_schema_and_are_many(schema: dict[str, Any]) -> None:
     made = inputs(draft(schema))
     held = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     assert [one for one in made if not held.is_valid(one)] == []
@@ -77,11 +77,11 @@ def test_what_is_made_fits_and_is_many(schema: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("schema", "count"), [(of(), 1), (of(x={"type": "boolean"}), 2), (of(x={"enum": ["a", "b", "c"]}), 3)]
 )
-def test_where_there_are_few_all_are_made(schema: dict[str, Any], count: int) -> None:
+def test_small_input_spaces_are_generated_completely(schema: dict[str, Any], count: int) -> None:
     assert len(inputs(draft(schema))) == count
 
 
-def test_every_draft_of_the_corpora_has_inputs_and_quickly() -> None:
+def test_inputs_for_every_draft_of_the_corpora_are_generated_quickly() -> None:
     for one in [
         *(sample.draft for sample in list(corpus())[::23]),
         *(one.draft for one in (*odd(), *honest())),
@@ -93,7 +93,7 @@ def test_every_draft_of_the_corpora_has_inputs_and_quickly() -> None:
         assert all(map(held.is_valid, made))
 
 
-def test_what_the_code_writes_out_is_tried() -> None:
+def test_constants_of_the_code_are_tried_as_inputs() -> None:
     code = 'def run(n: int, who: str) -> int:\n    """Not 4321."""\n    return 1 if n % 500 == 137 or who == "ACME Ltd" else n\n'
     made = inputs(draft(of(n=WHOLE, who=TEXT), code))
     assert {"ACME Ltd"} <= {one["who"] for one in made}
@@ -103,7 +103,7 @@ def test_what_the_code_writes_out_is_tried() -> None:
     assert words == ["ACME Ltd"] and 4321 not in numbers
 
 
-def test_what_the_tests_use_comes_first_and_sets_the_scale() -> None:
+def test_inputs_of_the_tests_come_first_and_set_the_scale() -> None:
     code = "def run(n: int, s: str = '', rows: list[int] = []) -> int:\n    return n\n"
     schema = {"type": "object", "properties": {"n": WHOLE, "s": TEXT, "rows": {"type": "array", "items": WHOLE}}, "required": ["n"]}  # fmt: skip
     one = draft(schema, code, "def test_a():\n    run(40, 'x')\n    run(n=5, rows=[1, 2])\n")
@@ -149,14 +149,14 @@ def test_no_pattern_of_a_draft_is_ever_run(monkeypatch: pytest.MonkeyPatch) -> N
     of(x={"type": "integer", "multipleOf": 1e-300}), of(x={"type": "number", "minimum": 1e308}), of(x={"type": "what"}),
     of(x={"allOf": [{"anyOf": [{"allOf": [{"$ref": "#"}]}]}] * 50}), of(x={"type": []}), of(x={"not": {}}),
 ])  # fmt: skip
-def test_a_schema_that_means_ill_costs_little(schema: dict[str, Any]) -> None:
+def test_a_hostile_schema_costs_little_time(schema: dict[str, Any]) -> None:
     began = time.process_time()
     inputs(draft(schema))
     ladders(draft(schema))
     assert time.process_time() - began < 100  # it would be for ever
 
 
-def test_smaller_ones_fit_and_are_smaller() -> None:
+def test_shrunk_inputs_fit_the_schema_and_are_smaller() -> None:
     schema = of(x={"type": "string", "minLength": 2}, y={"type": "array", "items": WHOLE})
     made = smaller({"x": "abcdef", "y": [5, 6, 7]}, draft(schema))
     assert {"x": "ab", "y": [5, 6, 7]} not in made and {"x": "abc", "y": [5, 6, 7]} in made
@@ -176,7 +176,7 @@ def test_smaller_ones_fit_and_are_smaller() -> None:
      ({"error": "timeout"}, False), ({"error": "ended"}, False), ({"result": None}, False),
      ({"error": "TypeError", "text": "a list, please", "unfit": "it is no JSON value"}, False)],
 )  # fmt: skip
-def test_what_is_a_refusal(answer: dict[str, Any], is_one: bool) -> None:
+def test_refusals_are_recognised(answer: dict[str, Any], is_one: bool) -> None:
     assert refused(answer, draft(of(x=WHOLE))) is is_one
     told = ToolDraft(
         name=ToolName("t"),
@@ -190,7 +190,7 @@ def test_what_is_a_refusal(answer: dict[str, Any], is_one: bool) -> None:
 USED: list[dict[str, Any]] = [{"x": 1}, {"x": 2}, {"x": -5}]
 
 
-def test_schemas_that_say_nothing() -> None:
+def test_schemas_that_leave_types_open_are_reported() -> None:
     said = [{"result": {"a": n, "b": [n]}} for n in range(5)]
     found = holes(draft(of(x={})), USED, said)
     assert [one.text for one in found] == [
@@ -206,7 +206,7 @@ def test_schemas_that_say_nothing() -> None:
     assert part.text == "output_schema says nothing of $.b, which is always a list"
 
 
-def test_ladders_grow_what_can_grow() -> None:
+def test_ladders_grow_parameters_that_can_grow() -> None:
     made = ladders(draft(of(x=TEXT, y={"type": "array", "items": WHOLE}, z=WHOLE), tests="def test_a():\n    run('a1@b', [3, 4], 5)\n", code="def run(x: str, y: list[int], z: int) -> int:\n    return z\n"))  # fmt: skip
     assert {one.parameter for one in made} == {"all", "x", "y"}
     for one in made:
@@ -243,7 +243,7 @@ def test_dates_of_tests_are_tried_at_many_days_and_hours() -> None:
     assert dated([{"x": "soon"}], Fit(schema)) == []
 
 
-def test_the_power_of_growth() -> None:
+def test_the_exponent_of_growth_is_estimated() -> None:
     assert power((100, 1.0), (400, 16.0)) == pytest.approx(2.0)
     assert power((100, 1.0), (200, 8.0)) == pytest.approx(3.0)
     assert power((100, 1.0), (100, 8.0)) == 0.0

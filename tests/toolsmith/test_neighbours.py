@@ -75,7 +75,7 @@ async def held(bench: Bench, library: Library, one: ToolDraft) -> GateResult:
     return await NeighboursCheck(bench, TaskLibrary(library)).check(Case(build_id=BuildId("b"), draft=one))
 
 
-async def test_a_twin_is_found_among_many_whatever_it_is_called(library: ToolLibrary) -> None:
+async def test_a_twin_is_found_among_many_whatever_its_name(library: ToolLibrary) -> None:
     for name in FUNCTIONS:
         keep(library, draft(name))
     keep(library, draft("cat_food", "grams", description="How much the cat eats."))
@@ -92,7 +92,7 @@ async def test_a_twin_is_found_among_many_whatever_it_is_called(library: ToolLib
     assert bench.ran.count("moon") <= 6 and len(set(bench.ran)) <= 6, "what is kept is not run again"
 
 
-async def test_answers_of_a_build_are_kept_once_it_is_a_tool(library: ToolLibrary) -> None:
+async def test_answers_of_a_build_are_stored_once_it_is_registered(library: ToolLibrary) -> None:
     bench = Bench({"moon": lambda x: x * 100 + 3, "sun": lambda x: x})
     one = draft("moon")
     digest = build_digest(one, Lock())
@@ -109,7 +109,7 @@ async def test_answers_of_a_build_are_kept_once_it_is_a_tool(library: ToolLibrar
     assert bench.ran.count("moon") == 1, "run beside it, but not on its own probes again"
 
 
-async def test_kept_answers_that_are_no_answers_are_as_none(library: ToolLibrary) -> None:
+async def test_invalid_stored_answers_are_ignored(library: ToolLibrary) -> None:
     for wrong in ("x", 3, None, {"digest": 3, "given": {}}, {"digest": "d", "given": []}, {"digest": "d"}):
         library._documents.put(f"answers:{wrong}", {"answers": wrong})
     assert library.answers.of("d") == {} and library.cards() == ()
@@ -125,7 +125,7 @@ def test_probes_are_the_same_under_any_names() -> None:
     assert arguments(ours, "[1, 2]") is None and arguments(ours, "{}") is None
 
 
-def test_what_two_tools_agree_on() -> None:
+def test_agreement_of_two_tools_is_measured() -> None:
     long = "x" * 1000
     ours = fingerprint(
         ["[1]", "[2]", "[3]", "[4]"], [{"result": 1}, {"result": long}, {"error": "no"}, {"result": 2.0}]

@@ -19,7 +19,7 @@ def page(at: int, url: str = "https://docs.example.org/") -> Source:
     return Source(url=url, title="Handbook", excerpt="\n\n".join(parts))
 
 
-def test_what_bears_on_the_goal_is_found_anywhere_within_the_budget() -> None:
+def test_relevant_passages_are_found_anywhere_within_the_budget() -> None:
     for at in (0, 40, 79):
         (text,) = fenced_passages([page(at)], "Convert a currency by the rates of an endpoint", tokens=500)
         assert NEEDED.strip() in text
@@ -27,7 +27,7 @@ def test_what_bears_on_the_goal_is_found_anywhere_within_the_budget() -> None:
         assert text.startswith('<untrusted source="https://docs.example.org/">\nHandbook\n')
 
 
-def test_the_best_source_comes_first_and_a_poor_one_may_be_left_out() -> None:
+def test_the_best_source_comes_first_and_a_poor_one_may_be_omitted() -> None:
     other = Source(url="https://other.example.org/", title="Ponds", excerpt="\n\n".join(FILLER))
     found = fenced_passages([other, page(3)], "currency rates", tokens=400)
     assert "docs.example.org" in found[0]
@@ -45,7 +45,7 @@ def test_a_page_cannot_end_its_fence() -> None:
     assert found.count("</untrusted") == 1 and found.endswith("</untrusted>")
 
 
-def test_nothing_gives_nothing() -> None:
+def test_no_sources_give_no_passages() -> None:
     assert fenced_passages([], "rates") == []
     assert fenced_passages([Source(url="u", excerpt="")], "rates") == []
 

@@ -20,12 +20,12 @@ CALM = [
 
 
 @pytest.mark.parametrize("pattern", RUN_AWAY)
-def test_a_pattern_that_reads_a_text_in_many_ways_is_told(pattern: str) -> None:
+def test_an_ambiguous_pattern_is_flagged(pattern: str) -> None:
     assert runs_away(pattern)
 
 
 @pytest.mark.parametrize("pattern", CALM)
-def test_an_ordinary_pattern_is_not(pattern: str) -> None:
+def test_an_ordinary_pattern_is_not_flagged(pattern: str) -> None:
     assert not runs_away(pattern)
 
 
@@ -40,5 +40,5 @@ def test_an_ordinary_pattern_is_not(pattern: str) -> None:
         "(a|b){,99999999999999}",
     ],
 )
-def test_whatever_stands_there_is_answered(pattern: str) -> None:
+def test_any_pattern_gets_an_answer(pattern: str) -> None:
     assert runs_away(pattern) in (True, False)

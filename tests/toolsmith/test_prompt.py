@@ -82,7 +82,7 @@ def test_every_slot_is_filled_from_the_tables() -> None:
     assert all(f"- `{field}`: {how}" in said for field, how in REACHED.items())
 
 
-def test_the_tables_name_what_there_is() -> None:
+def test_the_tables_list_what_exists() -> None:
     named = [field.name for field in msgspec.structs.fields(Capabilities)]
     assert [*offered(browser=True)] == named and "browser" not in offered(browser=False)
     assert _OWN.fullmatch(f"{FILES}x".encode()) and _OWN.fullmatch(MODEL.encode())
@@ -94,7 +94,7 @@ def test_the_tables_name_what_there_is() -> None:
     assert with_one["browser"]["type"] == "boolean"
 
 
-def test_the_browser_is_told_of_where_tools_may_have_one_and_nowhere_else() -> None:
+def test_the_prompt_mentions_the_browser_only_if_tools_may_have_one() -> None:
     said = toolsmith_prompt(Limits(), browser=True)
     assert BROWSER in said and "# A browser" in said and offered(browser=True)["browser"] in said
     assert BROWSER not in PROMPT and "browser" not in PROMPT.lower()
@@ -105,7 +105,7 @@ def test_there_is_an_example_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_nothing_is_to_be_said_of_an_example(name: str) -> None:
+def test_the_examples_have_no_serious_finding(name: str) -> None:
     found = review(EXAMPLES[name])
     assert [finding for finding in found.findings if finding.severity in ("medium", "high")] == []
     assert [finding for finding in found.findings if finding.rule == "B310" and name == "column_sum"] == []
@@ -121,7 +121,7 @@ async def test_an_example_passes_every_check(podman: PodmanSandbox, shelf: ToolL
     assert said_against(verdict.gates) == []
 
 
-def test_a_model_that_may_not_write_python_is_not_told_to() -> None:
+def test_a_model_that_may_not_write_python_gets_no_python_instructions() -> None:
     assert "one small Python tool" in PROMPT and "# Languages" not in PROMPT
     both = toolsmith_prompt(Limits(), ("python", "bash"))
     assert "Python tool" not in both and "one of these: Python, Bash." in both

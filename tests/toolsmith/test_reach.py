@@ -32,9 +32,7 @@ def rules(top: str = "", body: str = "pass", **changes: object) -> set[str]:
         ("datetime", "datetime", "datetime.datetime"),
     ],
 )
-def test_an_attribute_of_a_module_is_followed_to_where_it_comes_from(
-    module: str, name: str, means: str
-) -> None:
+def test_an_attribute_of_a_module_is_resolved_to_its_origin(module: str, name: str, means: str) -> None:
     assert attribute(module, name) == means
 
 
@@ -124,7 +122,7 @@ def test_an_attribute_of_a_module_is_followed_to_where_it_comes_from(
         ("import re\n\n_P = re.compile(r'(\\w+\\s?)*!')", "_P.match(str(x))", "ast/pattern", "s?)*!"),
     ],
 )  # fmt: skip
-def test_it_is_named_whatever_way_is_taken(top: str, body: str, rule: str, said: str) -> None:
+def test_dangerous_access_is_reported_by_whatever_path(top: str, body: str, rule: str, said: str) -> None:
     found = [one for one in findings(top, body) if one.rule == rule]
     assert found, findings(top, body)
     assert any(said in one.text for one in found), found
@@ -133,7 +131,7 @@ def test_it_is_named_whatever_way_is_taken(top: str, body: str, rule: str, said:
     )
 
 
-def test_a_main_of_its_own_is_named_and_the_standard_one_is_not() -> None:
+def test_a_custom_main_block_is_reported_and_the_standard_one_is_not() -> None:
     standard = '\n\nif __name__ == "__main__":\n    import json\n    import sys\n\n    print(json.dumps(run(**json.load(sys.stdin))))\n'
     assert rules(code=RUN + standard) == set()
     for other in (
@@ -157,7 +155,7 @@ def test_a_main_of_its_own_is_named_and_the_standard_one_is_not() -> None:
         ("assert eval('1')", "ast/dynamic"),
     ],
 )
-def test_tests_that_look_behind_or_replace_what_the_tool_is_given_are_named(line: str, rule: str) -> None:
+def test_tests_that_inspect_or_patch_the_environment_of_the_tool_are_reported(line: str, rule: str) -> None:
     found = findings(tests=f"{TESTS}\n\ndef test_more():\n    {line}\n")
     assert rule in {one.rule for one in found}
     assert all(one.text.startswith("tests") for one in found if one.rule == rule)
@@ -208,11 +206,11 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize(("top", "body"), ORDINARY)
-def test_an_ordinary_tool_is_left_in_peace(top: str, body: str) -> None:
+def test_an_ordinary_tool_has_no_finding_of_reach(top: str, body: str) -> None:
     assert findings(top, body) == ()
 
 
-def test_tools_whose_purpose_is_time_or_chance_are_told_of_it_quietly() -> None:
+def test_time_and_chance_are_minor_findings_if_the_purpose_names_them() -> None:
     today = "import datetime"
     body = "datetime.date.today().isoformat()"
     assert rules(today, body, description="Days until a date, from today.") == set()
@@ -220,7 +218,7 @@ def test_tools_whose_purpose_is_time_or_chance_are_told_of_it_quietly() -> None:
     assert rules("import random", "random.randint(1, 6)", description="Roll dice.") == set()
 
 
-def test_good_drafts_of_the_corpus_and_the_starters_are_left_in_peace() -> None:
+def test_good_drafts_and_starters_have_no_finding_of_reach() -> None:
     drafts = [one.draft for one in corpus() if one.good]
     starters = Starters(shipped("starters"))
     for name in starters.names():
@@ -237,7 +235,7 @@ def _heavy(draft: ToolDraft) -> list[Finding]:
     return [one for one in review(draft).findings if one.severity in ("medium", "high")]
 
 
-def test_a_large_draft_is_followed_in_no_time() -> None:
+def test_a_large_draft_is_analysed_quickly() -> None:
     import time
 
     lines = "".join(
@@ -250,13 +248,13 @@ def test_a_large_draft_is_followed_in_no_time() -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 900, 2000])
-def test_depth_hides_nothing(depth: int) -> None:
+def test_deep_nesting_hides_nothing(depth: int) -> None:
     deep = "+".join(["random._os.system('id')", *("x" * depth)])
     code = f"import random\n\n\n{RUN}\n\ny = {deep}\n"
     found = {one.rule for one in review(msgspec.structs.replace(GOOD, code=code)).findings}
     assert found & {"ast/process", "ast/dynamic", "ast/syntax"}
 
 
-def test_a_long_chain_of_calls_costs_no_more_than_its_length() -> None:
+def test_a_long_chain_of_calls_is_analysed_in_linear_time() -> None:
     chain = "x" + ".a()" * 60
     assert rules("", f"y = {chain}") == set()

@@ -42,7 +42,7 @@ SPEAKS = (
 
 
 @pytest.mark.parametrize("said", SPEAKS)
-def test_it_is_named_with_its_words_and_line_wherever_it_stands(said: str) -> None:
+def test_persuasion_is_reported_with_its_words_and_line_wherever_it_is(said: str) -> None:
     quoted = repr(said)
     schema = {**GOOD.input_schema, "description": said}
     places = {
@@ -86,7 +86,7 @@ CALM = (
 
 
 @pytest.mark.parametrize("said", CALM)
-def test_documentation_is_left_in_peace(said: str) -> None:
+def test_documentation_is_not_reported(said: str) -> None:
     for draft in (
         msgspec.structs.replace(GOOD, description=said),
         with_code(f"# {said}\nNOTE = {said!r}"),
@@ -103,7 +103,7 @@ def test_documentation_is_left_in_peace(said: str) -> None:
     [KEY, HOOK, "ghp_" + "a1B2" * 9, "sk-proj-" + "a1B2c3D4" * 4, "postgresql://ada:" + "h0rse@db.example/x",
      "-----BEGIN RSA " + "PRIVATE KEY-----\n" + "MIIBOgIBAAJBAKj34GkxFhD90vcNLYLIn" * 2 + "\n-----END RSA PRIVATE KEY-----"],
 )  # fmt: skip
-def test_a_key_goes_back_before_anybody_is_asked_and_is_not_repeated(text: str) -> None:
+def test_a_key_sends_the_draft_back_without_being_repeated(text: str) -> None:
     for draft, where in (
         (with_code(f"X = {text!r}"), 1),
         (msgspec.structs.replace(GOOD, tests=f"{TESTS}\n\nX = {text!r}\n"), 0),
@@ -121,7 +121,7 @@ def test_a_key_goes_back_before_anybody_is_asked_and_is_not_repeated(text: str) 
     ["PASSWORD = 's3cr3t-Pa55w0rd'", "config = {'api_key': 'Zq7-Lm2pXw9v'}", "def _h(token: str = 'Zq7-Lm2pXw9v') -> None: ...",
      "SEED = 'legal winner thank year wave sausage worth useful legal winner thank yellow'"],
 )  # fmt: skip
-def test_a_value_that_is_called_secret_is_named(line: str) -> None:
+def test_a_value_named_as_a_secret_is_reported(line: str) -> None:
     (one,) = found(with_code(line), "ast/secret")
     assert (one.severity, one.line, one.blocking) == ("high", 1, False)
     assert "holds what looks like a secret" in one.text
@@ -139,7 +139,7 @@ def test_a_value_that_is_called_secret_is_named(line: str) -> None:
         ("P = 'http://10.20.0.7:8080/'", "10.20.0.7"),
     ],
 )
-def test_a_private_place_is_named(line: str, said: str) -> None:
+def test_a_private_place_is_reported(line: str, said: str) -> None:
     (one,) = found(with_code(line), "ast/private-path")
     assert said in one.text
     assert (one.severity, one.line) == ("high", 1)
@@ -151,13 +151,13 @@ def test_a_private_place_is_named(line: str, said: str) -> None:
      "TOKEN = r'[A-Za-z_]\\w*|\\d+'", "TOKEN_CHARS = 'abcdefghijklmnopqrstuvwxyzABC0123456789'", "P = r'\\d+\\s'", "SECRET_KEY = 'your-Key-1'",
      "URL = 'https://example.com/internal/page'", "D = {'password': 'must be 8 to 72 characters'}"],
 )  # fmt: skip
-def test_what_is_no_secret_is_left_in_peace(line: str) -> None:
+def test_values_that_are_no_secrets_are_not_reported(line: str) -> None:
     draft = with_code(line)
     assert review(draft).passed
     assert found(draft, "ast/secret") + found(draft, "ast/private-path") == []
 
 
-def test_what_was_taken_out_of_the_page_is_named_as_that() -> None:
+def test_a_redacted_secret_is_reported_as_such() -> None:
     """Until here a build that held a secret was told as `other bytes` only."""
     from alita_tui.view.queries import build_of
     from alita_tui.view.risk import names_to_accept, risks
@@ -207,7 +207,7 @@ def test_what_was_taken_out_of_the_page_is_named_as_that() -> None:
         ("import os\n\n\nclass A:\n    def f(self, n: int = os.cpu_count()) -> None: ...", "A()", "ast/at-definition"),
     ],
 )  # fmt: skip
-def test_it_is_named(top: str, body: str, rule: str) -> None:
+def test_a_bad_habit_is_reported(top: str, body: str, rule: str) -> None:
     told = [one for one in findings(top, body) if one.rule == rule]
     assert told, findings(top, body)
     assert all(one.line for one in told)
@@ -238,23 +238,23 @@ def test_ordinary_tools_are_left_in_peace(top: str, body: str) -> None:
     assert findings(top, body) == ()
 
 
-def test_xml_that_may_declare_what_it_likes_stays_marked() -> None:
+def test_xml_with_free_declarations_stays_reported() -> None:
     body = "text = str(x)\nif '<!' in text:\n    print('odd')\nET.fromstring(text)"
     assert {one.rule for one in findings("import xml.etree.ElementTree as ET", body)} == {"B314"}
 
 
-def test_a_name_that_is_more_than_a_loggers_stays_marked() -> None:
+def test_a_module_name_used_beyond_a_logger_stays_reported() -> None:
     top = "import logging\n\nlog = logging.getLogger(__name__) if __name__ != 'x' else None"
     assert "ast/test-detection" in {one.rule for one in findings(top, "pass")}
 
 
-def test_a_tool_with_the_workspace_still_may_not_look_elsewhere() -> None:
+def test_a_tool_with_the_workspace_may_not_read_elsewhere() -> None:
     wants = Capabilities(workspace="read")
     assert found(with_code(body="open('/etc/hosts')", capabilities=wants), "ast/reads")
     assert not found(with_code(body="open('a.txt')", capabilities=wants), "ast/reads")
 
 
-def test_what_reads_files_that_nobody_granted_does_not_pass_as_declared() -> None:
+def test_reading_files_without_a_grant_does_not_pass_as_declared() -> None:
     from alita_tui.toolsmith.checks.capabilities import uses
 
     assert uses(with_code(body="open('/etc/passwd')"), Capabilities())["reads"]

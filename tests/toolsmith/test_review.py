@@ -53,7 +53,7 @@ def test_the_recorded_tools_pass_with_nothing_above_low():
         assert [one for one in result.findings if one.severity in ("medium", "high")] == []
 
 
-def test_a_good_draft_has_no_findings_and_tells_its_imports():
+def test_a_good_draft_has_no_findings_and_its_imports_are_listed():
     assert reviewed() == Review(findings=(), passed=True)
     assert review(normalise(GOOD)) == Review(findings=(), passed=True, imports=("json", "sys"))
 
@@ -71,7 +71,7 @@ def test_a_good_draft_has_no_findings_and_tells_its_imports():
         "def helper(requests: list[str]) -> int:\n    return len(requests.copy())\n",
     ],
 )
-def test_ordinary_code_is_not_accused(head):
+def test_ordinary_code_has_no_findings(head):
     assert reviewed(head) == Review(findings=(), passed=True, imports=reviewed(head).imports)
 
 
@@ -202,7 +202,7 @@ def test_an_import_whose_failure_is_caught_does_not_block():
     assert (one.severity, one.blocking, one.line) == ("low", False, 2)
 
 
-def test_an_unused_requirement_is_told():
+def test_an_unused_requirement_of_python_is_reported():
     result = reviewed(requirements=("attrs",))
     assert found(result, "ast/imports").text == "nothing imports what these provide: attrs"
     assert result.passed
@@ -261,14 +261,14 @@ def test_a_deep_schema_blocks():
         ("X = '" + "a" * 501 + "'", "ast/long-line", "low"),
     ],
 )  # fmt: skip
-def test_what_code_reaches_for_is_told_without_blocking(code, rule, severity):
+def test_access_of_the_code_is_reported_without_blocking(code, rule, severity):
     one = found(reviewed(tail=f"\n\n{code}\n"), rule)
     assert (one.severity, one.blocking) == (severity, False)
     assert one.line >= 6
     assert reviewed(tail=f"\n\n{code}\n").passed
 
 
-def test_a_module_is_told_where_it_is_imported_and_not_at_every_use():
+def test_a_module_is_reported_once_where_it_is_imported():
     tail = "\n\nimport socket\n\n\ndef f() -> None:\n    socket.socket().connect(('h', 1))\n"
     assert found(reviewed(tail=tail), "ast/network").line == 6
 
@@ -281,7 +281,7 @@ def test_a_module_is_told_where_it_is_imported_and_not_at_every_use():
         ("import os\n\n\ndef f() -> object:\n    return os.environ['KEY']", Capabilities(secrets=("KEY",)), "ast/environment"),
     ],
 )  # fmt: skip
-def test_what_is_declared_is_not_accused(code, granted, rule):
+def test_declared_access_has_no_findings(code, granted, rule):
     assert rule in {one.rule for one in reviewed(tail=f"\n{code}\n").findings}
     assert rule not in {one.rule for one in reviewed(tail=f"\n{code}\n", capabilities=granted).findings}
 
@@ -307,7 +307,7 @@ def test_what_is_declared_is_not_accused(code, granted, rule):
         ({"code": RUN + "\n\nx = " + "+".join("a" * 400) + "\n"}, "bandit", "medium", "not scanned"),
     ],
 )  # fmt: skip
-def test_a_weakness_is_told_without_blocking(changes, rule, severity, said):
+def test_a_weakness_is_reported_without_blocking(changes, rule, severity, said):
     result = reviewed(**changes)
     one = found(result, rule, said)
     assert (one.severity, one.blocking) == (severity, False)
@@ -349,13 +349,13 @@ def test_bandit_reads_the_tests_but_not_their_asserts():
     assert found(reviewed(tail="\n\ndef f(a: int) -> None:\n    assert a\n"), "B101").line == 7
 
 
-def test_nothing_is_left_behind(monkeypatch, tmp_path):
+def test_a_review_leaves_no_files(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     reviewed(tail=SHELL.format(""))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_told(monkeypatch, tmp_path):
+def test_a_full_disk_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     result = reviewed()
     assert found(result, "bandit").text == "the scan did not run: No such file or directory"
@@ -365,7 +365,7 @@ def test_a_full_disk_is_told(monkeypatch, tmp_path):
 # --- what the review itself promises -----------------------------------------------------------
 
 
-def test_nothing_is_run(tmp_path):
+def test_a_review_runs_no_code(tmp_path):
     mark = tmp_path / "mark"
     code = f"open({str(mark)!r}, 'w').close()\nimport multiply_evil\n"
     before = set(sys.modules)
@@ -390,13 +390,13 @@ def test_a_draft_cannot_bury_its_reader():
     assert hidden[-1].text.endswith("(and more of ast/hidden below)")
 
 
-def test_what_is_quoted_from_a_draft_is_harmless():
+def test_quotes_from_a_draft_are_neutralised():
     one = found(reviewed(code=RUN + "\nx = \x1b]0;title\x07 = 1\n"), "ast/syntax")
     assert "\x1b" not in one.text
     assert len(one.text) <= 300
 
 
-async def test_it_works_in_a_thread_and_keeps_quiet(capfd):
+async def test_a_review_works_in_a_thread_without_output(capfd):
     code = "x = '\\d'\n" + RUN + "\ny = " + "+".join("a" * 400) + "\n"
     results = await asyncio.gather(*(asyncio.to_thread(reviewed, code=code) for _ in range(2)))
     assert results[0] == results[1]
@@ -421,7 +421,7 @@ schemas = st.recursive(
 
 @settings(max_examples=60)
 @given(source, source, schemas, schemas, st.lists(st.text(max_size=10), max_size=2))
-def test_any_text_is_reviewed(code, tests, input_schema, output_schema, requirements):
+def test_any_text_can_be_reviewed(code, tests, input_schema, output_schema, requirements):
     draft = msgspec.structs.replace(
         GOOD,
         code=code,

@@ -94,11 +94,11 @@ def test_a_pure_draft_is_approved_by_the_rule(app: AppContext) -> None:
         RUN + "\n\nif __name__ == '__main__':\n    print(1)\n",
     ],
 )  # fmt: skip
-def test_no_rule_approves_what_a_person_should_see(app: AppContext, code: str) -> None:
+def test_no_rule_approves_a_draft_with_a_serious_finding(app: AppContext, code: str) -> None:
     assert ruling(app, *asked(normalise(msgspec.structs.replace(GOOD, code=code)))) is None
 
 
-def test_a_purpose_that_says_so_does_not_help(app: AppContext) -> None:
+def test_a_purpose_that_names_it_does_not_help(app: AppContext) -> None:
     code = "import datetime\n" + RUN.replace("return", "datetime.date.today()\n    return")
     draft = normalise(msgspec.structs.replace(GOOD, code=code, description="Multiply, from today on."))
     assert ruling(app, *asked(draft)) is None

@@ -92,7 +92,7 @@ def lines(
     )  # fmt: skip
 
 
-def test_files_that_tests_write_out_are_known() -> None:
+def test_files_written_out_by_tests_are_found() -> None:
     found = written_out(lines())
     assert found == {"two.txt": b"a\nb\n", "three.txt": b"a\nb\nc", "none.txt": b""}
     constant = "import workspace\nA = 'x'\nworkspace.write('a.txt', A)\nworkspace.write('../b', A)\nworkspace.write(A, [])\n"
@@ -100,7 +100,7 @@ def test_files_that_tests_write_out_are_known() -> None:
     assert written_out(lines("workspace.write('a', 'b')\n")) == {}
 
 
-def test_answers_that_tests_write_out_are_known() -> None:
+def test_answers_written_out_by_tests_are_found() -> None:
     tests = (
         "import hosts\nNOW = 'GET https://a.example/now'\nhosts.answer(NOW + '?q=1', {'x': [1.5]})\n"
         "hosts.answer(NOW, 'no', status=404, headers={'A': 'b'})\nhosts.answer(NOW, 'later')\nhosts.answer(str(object()), 1)\n"
@@ -132,7 +132,7 @@ def test_answers_that_tests_write_out_are_known() -> None:
         ({str(n): "" for n in range(6)}, None), ({"a": "x" * 100_001}, None),
     ],
 )  # fmt: skip
-def test_files_of_a_case(files: object, read: object) -> None:
+def test_files_of_a_case_are_read(files: object, read: object) -> None:
     assert carried(files) == read
 
 
@@ -163,7 +163,7 @@ async def test_a_wrong_answer_about_a_file_is_found(podman: PodmanSandbox, shelf
 
 
 @pytest.mark.podman
-async def test_a_case_without_its_file_is_held_against_nobody(
+async def test_a_case_without_its_file_counts_against_nobody(
     podman: PodmanSandbox, shelf: ToolLibrary
 ) -> None:
     reviewer = Reviewer({"line_count": tuple(({"path": f"{n}.txt"}, 3, False) for n in range(4))})
@@ -196,7 +196,7 @@ def run(name, text, where="/files/"):
 
 
 @pytest.mark.podman
-async def test_what_the_tool_writes_the_tests_read(podman: PodmanSandbox) -> None:
+async def test_tests_read_files_that_the_tool_writes(podman: PodmanSandbox) -> None:
     tests = """
     import workspace
     from tool import run
@@ -216,7 +216,7 @@ async def test_what_the_tool_writes_the_tests_read(podman: PodmanSandbox) -> Non
 
 
 @pytest.mark.podman
-async def test_a_tool_that_may_read_writes_nothing_and_never_learns_how_the_tests_do(
+async def test_a_read_only_tool_cannot_write_or_use_the_endpoints_of_the_tests(
     podman: PodmanSandbox,
 ) -> None:
     tests = """
@@ -236,7 +236,7 @@ async def test_a_tool_that_may_read_writes_nothing_and_never_learns_how_the_test
 
 
 @pytest.mark.podman
-async def test_without_the_grant_the_tests_are_told_so(podman: PodmanSandbox) -> None:
+async def test_stand_ins_without_a_grant_raise_an_explained_error(podman: PodmanSandbox) -> None:
     tests = """
     import workspace
 
@@ -266,7 +266,7 @@ HOSTS = Capabilities(
 
 
 @pytest.mark.podman
-async def test_hosts_answer_what_the_tests_say_and_nobody_is_asked(podman: PodmanSandbox) -> None:
+async def test_hosts_give_the_canned_answers_and_are_not_contacted(podman: PodmanSandbox) -> None:
     tests = """
     import hosts
     from tool import run
@@ -313,7 +313,7 @@ async def test_hosts_answer_what_the_tests_say_and_nobody_is_asked(podman: Podma
 
 
 @pytest.mark.podman
-async def test_models_reply_what_the_tests_say(podman: PodmanSandbox) -> None:
+async def test_models_give_the_canned_replies(podman: PodmanSandbox) -> None:
     code = """
     import json, os, urllib.request, urllib.error
 
@@ -371,7 +371,7 @@ async def test_a_real_secret_never_reaches_a_test(ready: EngineSettings) -> None
 
 
 @pytest.mark.podman
-async def test_a_plan_with_stand_ins_has_what_the_draft_asks_for(podman: PodmanSandbox) -> None:
+async def test_calls_of_a_draft_get_stand_ins_for_its_requested_grants(podman: PodmanSandbox) -> None:
     from alita_tui.toolsmith.checks.workbench import Workbench
 
     code = "import os\n\n\ndef run(path: str) -> list[str]:\n    return sorted(os.environ)\n"
@@ -382,7 +382,7 @@ async def test_a_plan_with_stand_ins_has_what_the_draft_asks_for(podman: PodmanS
 
 
 @pytest.mark.podman
-async def test_a_call_outside_of_the_tests_finds_their_answers(podman: PodmanSandbox) -> None:
+async def test_a_call_outside_of_the_tests_gets_their_canned_answers(podman: PodmanSandbox) -> None:
     from alita_tui.toolsmith.checks.workbench import Workbench
     from tests.toolsmith.test_prompt import EXAMPLES
 

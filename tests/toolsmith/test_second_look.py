@@ -51,7 +51,7 @@ PIECES = {
 
 
 @pytest.mark.parametrize("how", PIECES)
-def test_a_key_that_is_put_together_goes_back(how: str) -> None:
+def test_an_assembled_key_sends_the_draft_back(how: str) -> None:
     made = review(with_code(PIECES[how]))
     assert not made.passed
     (said,) = [one.text for one in made.findings if one.rule == "ast/secret"]
@@ -74,7 +74,7 @@ def test_a_key_that_is_put_together_goes_back(how: str) -> None:
         'H = {"Authorization": "Basic c3ZjLXJlcG9ydDpXaW50ZXIyMDI2IUJlcmxpbg=="}',
     ],
 )
-def test_a_password_is_named_without_being_told(line: str) -> None:
+def test_a_password_is_reported_without_its_value(line: str) -> None:
     said = found(with_code(f"SETTINGS = {{}}\n{line}" if "SETTINGS" in line else line), "ast/secret")
     assert said and all("Kq92" not in one.text and "Tr4u" not in one.text for one in said)
 
@@ -96,7 +96,7 @@ def test_a_password_is_named_without_being_told(line: str) -> None:
         'X = [[["x"] * 999] * 999] * 999',
     ],
 )
-def test_what_only_looks_like_it_is_left_in_peace(line: str) -> None:
+def test_harmless_lookalikes_are_not_reported(line: str) -> None:
     draft = with_code(f"SETTINGS = {{}}\n{line}")
     assert not found(draft, "ast/secret") and not found(draft, "ast/addressed")
 
@@ -139,7 +139,7 @@ PERSUADES = (
 
 
 @pytest.mark.parametrize("said", PERSUADES)
-def test_persuasion_is_named_in_any_language_wherever_it_stands(said: str) -> None:
+def test_persuasion_is_reported_in_any_language_and_place(said: str) -> None:
     encoded = base64.b64encode(said.encode()).decode()
     schema = {**GOOD.input_schema, "description": said}
     for draft in (
@@ -173,11 +173,11 @@ def test_persuasion_is_named_in_any_language_wherever_it_stands(said: str) -> No
         "Counts false positives and false negatives of a classifier.",
     ],
 )
-def test_ordinary_purposes_are_left_in_peace(said: str) -> None:
+def test_ordinary_purposes_are_not_reported(said: str) -> None:
     assert not found(msgspec.structs.replace(GOOD, description=said), "ast/addressed")
 
 
-def test_a_transcript_in_the_tests_of_a_tool_for_transcripts_is_left_in_peace() -> None:
+def test_a_transcript_in_tests_of_a_transcript_tool_is_not_reported() -> None:
     tests = GOOD.tests + '\n\ndef test_more():\n    assert "User: hi\\nAssistant: hello there you\\n"\n'
     talks = msgspec.structs.replace(GOOD, description="Split a chat transcript into turns.", tests=tests)
     assert not found(talks, "ast/addressed")
@@ -199,7 +199,7 @@ def test_a_transcript_in_the_tests_of_a_tool_for_transcripts_is_left_in_peace() 
         ("import configparser", "configparser.ConfigParser().read(['/etc/pip.conf'])"),
     ],
 )
-def test_what_reads_files_by_itself_is_named(top: str, body: str) -> None:
+def test_functions_that_read_files_are_reported(top: str, body: str) -> None:
     assert found(with_code(top, body), "ast/reads")
 
 
@@ -208,7 +208,7 @@ def test_what_reads_files_by_itself_is_named(top: str, body: str) -> None:
     ["x = x[:1000]", "x = x[: 4 * 256]", "x = list(islice(x, 500))", "x = [b for _, b in zip(range(300), x)]",
      "x = deque(x, maxlen=64)", "x = nlargest(50, x)", "x = str(x).split(',')[:20]"],
 )  # fmt: skip
-def test_a_silent_cut_is_named(body: str) -> None:
+def test_silent_truncation_is_reported(body: str) -> None:
     top = "from collections import deque\nfrom heapq import nlargest\nfrom itertools import islice\n"
     code = f"{top}\n\ndef run(x: list) -> list:\n    {body}\n    return x\n"
     schema = {"type": "object", "properties": {"x": {"type": "array"}}, "required": ["x"]}
@@ -218,7 +218,7 @@ def test_a_silent_cut_is_named(body: str) -> None:
     assert [one.severity for one in found(told, "ast/cuts-off")] == ["low"]
 
 
-def test_a_schema_that_is_open_for_further_arguments_is_named() -> None:
+def test_a_schema_with_open_properties_is_reported() -> None:
     for more in (True, {"type": "string"}):
         schema = {**GOOD.input_schema, "additionalProperties": more}
         said = found(msgspec.structs.replace(GOOD, input_schema=schema), "schema")
@@ -227,7 +227,7 @@ def test_a_schema_that_is_open_for_further_arguments_is_named() -> None:
     assert not found(msgspec.structs.replace(GOOD, input_schema=schema), "schema")
 
 
-def test_a_purpose_that_says_format_does_not_excuse_the_locale() -> None:
+def test_the_word_format_in_a_purpose_does_not_excuse_the_locale() -> None:
     draft = with_code(
         "import locale", 'locale.setlocale(locale.LC_TIME, "")', description="Read the common log format."
     )
@@ -243,7 +243,7 @@ def test_a_purpose_that_says_format_does_not_excuse_the_locale() -> None:
         ({"day": {"type": "string"}}, "How many days until a day, from today.", False),
     ],
 )
-def test_cases_that_nobody_can_know_are_no_missing_check(
+def test_hidden_cases_that_nobody_can_know_are_not_a_missing_check(
     takes: dict[str, Json], description: str, told: bool
 ) -> None:
     schema: dict[str, Json] = {"type": "object", "properties": takes}
@@ -257,6 +257,8 @@ def test_cases_that_nobody_can_know_are_no_missing_check(
     ("description", "weight"), [("How many days from today, UTC, until a day.", "medium"), ("Days until a day.", "medium"),
                                 ("Days from today until a day.", "low"), ("The local date.", "low")]
 )  # fmt: skip
-def test_the_machines_own_today_is_named_where_the_purpose_has_another(description: str, weight: str) -> None:
+def test_the_date_of_the_machine_is_reported_if_the_purpose_needs_another(
+    description: str, weight: str
+) -> None:
     draft = with_code("from datetime import date", "date.today()", description=description)
     assert {one.severity for one in found(draft, "ast/time-zone")} == {weight}

@@ -7,7 +7,7 @@ import asyncio
 from alita_tui.toolsmith.checks.workbench import Shared
 
 
-async def test_whoever_stops_waiting_last_goes_on_when_the_work_has_ended() -> None:
+async def test_the_last_waiter_to_be_cancelled_returns_when_the_work_has_ended() -> None:
     """What it still records, such as the cost of a call, came after the session's close."""
     ended = asyncio.Event()
 

@@ -51,7 +51,7 @@ def test_each_request_is_a_row(event: BrokerAnswered, title: str, tone: Tone) ->
     assert len(fold(SessionView(), envelope(event)).trace) == 1
 
 
-def test_its_detail_says_where_it_went_and_with_what() -> None:
+def test_the_detail_of_a_request_shows_target_and_secrets() -> None:
     (row,) = rows_for(envelope(SERVED))
     assert row.meta == "31 ms"
     assert row.detail == "connected to 203.0.113.9\n1,200 bytes sent, 45,000 received\nwith the secret KEY"
@@ -66,7 +66,7 @@ def test_its_detail_says_where_it_went_and_with_what() -> None:
     ],
     ids=["error", "info", "more"],
 )
-def test_what_a_page_writes_is_a_row_of_its_call(event: PageLogged, title: str, tone: Tone) -> None:
+def test_a_page_message_is_a_row_of_its_call(event: PageLogged, title: str, tone: Tone) -> None:
     (row,) = rows_for(envelope(event))
     assert (row.kind, row.title, row.tone, row.span) == ("run", title, tone, "c1")
     assert "\x1b" not in row.detail and "\u202e" not in row.detail

@@ -34,14 +34,14 @@ def rejected_fork() -> list[Envelope]:
     return made
 
 
-def test_a_session_is_like_itself() -> None:
+def test_a_session_equals_itself() -> None:
     found = compare(walkthrough(), walkthrough())
     assert found.left == found.right
     assert found.common == len(walkthrough())
     assert {pair.kind for pair in found.moves} == {"same"}
 
 
-def test_a_fork_shares_its_past_and_differs_from_there() -> None:
+def test_a_fork_shares_its_past_and_differs_afterwards() -> None:
     found = compare(walkthrough(), rejected_fork())
     assert found.common == len(waiting())
     kinds = [pair.kind for pair in found.moves]
@@ -55,7 +55,7 @@ def test_a_fork_shares_its_past_and_differs_from_there() -> None:
     assert found.left.answer
 
 
-def test_the_figures_are_the_sessions_own() -> None:
+def test_the_figures_agree_with_the_session() -> None:
     whole = golden("golden-build-openai")
     side = compare(whole, []).left
     assert side.steps == sum(isinstance(one.event, e.ActionChosen) for one in whole)
@@ -94,7 +94,7 @@ def test_tokens_and_calls_are_those_of_the_spend_screen_and_marked_where_they_ar
     )
 
 
-def test_a_sum_with_an_assumed_price_is_about_that_much() -> None:
+def test_a_sum_with_an_assumed_price_is_marked_approximate() -> None:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(

@@ -39,14 +39,14 @@ def test_a_call_says_who_allowed_it() -> None:
     assert "No longer running: validate_email_addresses." in explained(e.ToolReturned).changed
 
 
-def test_a_repair_says_what_did_not_pass() -> None:
+def test_a_repair_names_the_failed_check() -> None:
     told = explained(e.BuildDrafted, 1)
     assert told.why[0] == "The draft before did not pass."
     assert told.why[1].startswith("Self-tests: 2 of 5 passed")
     assert any(line.startswith("The model chose: Build a tool") for line in told.why)
 
 
-def test_an_approval_says_what_it_stands_on_and_what_joined() -> None:
+def test_an_approval_names_its_evidence_and_the_registered_tool() -> None:
     asked, joined = explained(e.ApprovalRequested), explained(e.ToolRegistered)
     assert any("self-tests passed" in line for line in asked.why)
     assert "Library: validate_email_addresses v1 joined." in joined.changed
@@ -66,7 +66,7 @@ def test_a_run_says_how_long_it_took_in_the_sandbox() -> None:
     assert any(line.startswith("Sandbox: ") for line in told.cost)
 
 
-def test_an_answer_says_which_runs_and_pages_it_rests_on_and_what_nothing_gave() -> None:
+def test_an_answer_names_its_runs_and_pages_and_figures_without_a_source() -> None:
     told = explained(e.TaskFinished, 1)
     (called,) = [one.event for one in walkthrough() if isinstance(one.event, e.ToolCalled)][:1]
     assert any(f"{called.name} v{called.version} ({called.digest[:12]})" in line for line in told.why)

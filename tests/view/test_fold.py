@@ -20,7 +20,7 @@ def durable(envelopes: list[Envelope]) -> list[Envelope]:
     return [envelope for envelope in envelopes if envelope.durable]
 
 
-def test_the_hand_made_session_is_lawful() -> None:
+def test_the_handwritten_session_breaks_no_law() -> None:
     assert check(streams.walkthrough(), complete=True) == []
 
 
@@ -33,13 +33,13 @@ def test_transient_events_never_change_the_durable_view() -> None:
             assert live == stored, f"after {envelope.event}"
 
 
-def test_a_replayed_prefix_changes_nothing() -> None:
+def test_an_overlapping_prefix_changes_nothing() -> None:
     stream = durable(streams.walkthrough())
     view = fold_all(stream)
     assert fold_all(stream[:20], view) is view
 
 
-def test_the_waiting_build_carries_its_evidence() -> None:
+def test_a_waiting_build_has_its_evidence() -> None:
     view = fold_all(streams.waiting())
     (build,) = pending(view)
     assert view.phase == "waiting"
@@ -73,7 +73,7 @@ def test_hostile_text_is_neutral_in_every_row() -> None:
     assert "red[/x] evil" in fold_all(tape.envelopes).trace[0].title
 
 
-def test_half_a_character_in_a_record_is_shown_and_told_to_the_model() -> None:
+def test_a_lone_surrogate_in_a_record_is_shown_and_sent_to_the_model() -> None:
     half, call_id = "half \ud835", e.CallId("c1")
     asked = e.ToolRequest(call_id="q1", name="run_tool", arguments={"name": "a", "arguments": {half: half}})
     tape = streams.Tape()

@@ -24,7 +24,7 @@ def tape(*facts: e.GateChecked) -> streams.Tape:
     return made
 
 
-def test_gates_are_kept_in_one_order_and_the_newest_look_counts() -> None:
+def test_checks_are_shown_in_one_order_and_the_newest_result_counts() -> None:
     view = fold_all(
         tape(looked("hidden", "skipped"), looked("mutation"), looked("contract"), looked("hidden")).envelopes
     )
@@ -36,7 +36,7 @@ def test_gates_are_kept_in_one_order_and_the_newest_look_counts() -> None:
     ]
 
 
-def test_the_trace_says_what_was_found_and_never_calls_a_skip_a_pass() -> None:
+def test_the_trace_shows_findings_and_never_calls_a_skip_a_pass() -> None:
     weak = GateRow(label="line 3", text="< became >=: no test noticed", tone="warn")
     facts = (looked("mutation", "failed", "1 of 4", rows=(weak,)), looked("hidden", "skipped", "no model"))
     failed, skipped = (rows_for(one)[0] for one in tape(*facts).envelopes[-2:])
@@ -45,7 +45,7 @@ def test_the_trace_says_what_was_found_and_never_calls_a_skip_a_pass() -> None:
     assert (str(skipped.title), skipped.tone) == ("Hidden tests could not run: no model", "muted")
 
 
-def test_every_gate_has_a_name_on_screen() -> None:
+def test_every_check_has_a_name_on_screen() -> None:
     from typing import get_args
 
     assert set(CHECKS) == set(get_args(GateName))

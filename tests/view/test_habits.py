@@ -5,7 +5,7 @@ import pytest
 from alita_tui.view.habits import Habits, Look, habits, too_fast
 
 
-def test_few_verdicts_say_nothing() -> None:
+def test_few_verdicts_give_no_figure() -> None:
     assert habits([]).summary == ""
     assert habits([Look(100, False)] * 2).summary == ""
     assert not habits([Look(100, False)] * 2).hasty
@@ -21,7 +21,7 @@ def test_the_newest_twenty_count() -> None:
 @pytest.mark.parametrize(
     ("seconds", "share", "hasty"), [(2.0, 1.0, True), (30.0, 0.4, True), (30.0, 0.9, False)]
 )
-def test_haste_is_little_time_or_little_read(seconds: float, share: float, hasty: bool) -> None:
+def test_haste_is_little_time_or_little_code_read(seconds: float, share: float, hasty: bool) -> None:
     assert Habits(verdicts=9, median_seconds=seconds, read_share=share).hasty is hasty
 
 

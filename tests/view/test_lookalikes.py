@@ -21,7 +21,7 @@ from alita_tui.view.lookalikes import lookalikes
         ("'ad\uff4din'", "ad\uff4din"),
     ],
 )
-def test_a_word_that_passes_for_another_is_told(text: str, word: str) -> None:
+def test_a_lookalike_word_is_reported(text: str, word: str) -> None:
     assert lookalikes(f"first\n{text}\n") == ((2, word),)
 
 
@@ -33,5 +33,5 @@ def test_a_word_that_passes_for_another_is_told(text: str, word: str) -> None:
         "a = 'ﬁ'", "Հայերեն լեզու", "'№ 5 — “quoted” …'", "x = '＋'",
     ],
 )  # fmt: skip
-def test_ordinary_text_is_not(text: str) -> None:
+def test_ordinary_text_has_no_lookalikes(text: str) -> None:
     assert lookalikes(text) == ()

@@ -62,14 +62,14 @@ def test_the_narrowest_rule_covers_a_pure_build_with_all_evidence() -> None:
         "ast/main",
     ],
 )
-def test_no_rule_passes_over_what_the_review_calls_slight(rule: str) -> None:
+def test_no_rule_ignores_minor_findings_of_the_review(rule: str) -> None:
     (reason,) = ask(Rule(name="pure"), findings=(Finding(severity="low", rule=rule, text="x", line=3),))
     assert rule in reason
     assert ask(Rule(name="pure"), findings=(Finding(severity="low", rule="ast/long-line", text="x"),)) == ()
 
 
 @pytest.mark.parametrize("gone", CHECKS)
-def test_a_rule_that_asks_for_little_evidence_gets_all_of_it_anyway(gone: GateName) -> None:
+def test_a_rule_always_requires_all_evidence(gone: GateName) -> None:
     rule = Rule(name="lax", gates=("contract",))
     assert ask(rule) == ()
     assert ask(rule, gates=passed(*(one for one in CHECKS if one != gone)))
@@ -101,7 +101,7 @@ def test_a_rule_that_asks_for_little_evidence_gets_all_of_it_anyway(gone: GateNa
         ({"draft": msgspec.structs.replace(PURE, code=PURE.code + "x = 1\n" * 300)}, "lines"),
     ],
 )  # fmt: skip
-def test_anything_else_is_asked(changes: dict[str, Any], said: str) -> None:
+def test_any_other_build_is_left_to_the_person(changes: dict[str, Any], said: str) -> None:
     reasons = ask(Rule(name="pure"), **changes)
     assert any(said in reason for reason in reasons), reasons
 
@@ -115,7 +115,7 @@ def test_a_rule_covers_what_it_names_and_no_more() -> None:
     assert ask(rule, **asking(model_calls=3))
 
 
-def test_known_requirements_are_the_very_same_wheels() -> None:
+def test_known_requirements_must_be_the_same_wheels() -> None:
     rule, changes = (
         Rule(name="known", requirements="known"),
         {"lock": streams.LOCK, "draft": streams.DRAFT, "imports": ()},
@@ -129,7 +129,7 @@ def test_known_requirements_are_the_very_same_wheels() -> None:
     assert ask(rule, (bare,), **{**changes, "lock": unhashed}), "what has no hash is never known"
 
 
-def test_a_rule_ends() -> None:
+def test_a_rule_expires() -> None:
     assert ask(Rule(name="r", until=TODAY)) == ()
     assert ask(Rule(name="r", until=date(2026, 11, 20))) == ("it held until 2026-11-20",)
     assert ask(Rule(name="r", revoked="2026-11-01 by ada")) == ("it was revoked 2026-11-01 by ada",)

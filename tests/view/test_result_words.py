@@ -40,7 +40,7 @@ def words(result: Any, *files: str) -> str:
         ({"inner": {"a": 1, "b": [2]}}, (), "inner: 2 values"),
     ],
 )
-def test_a_result_is_its_first_values_how_many_rows_it_has_and_its_files(result, files, expected) -> None:
+def test_a_result_is_shown_by_first_values_rows_and_files(result, files, expected) -> None:
     assert words(result, *files) == expected
 
 

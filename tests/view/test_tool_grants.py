@@ -37,7 +37,7 @@ def asking(*tools: str, **more: Any) -> tuple[BuildState, Attempt]:
 
 
 @pytest.mark.parametrize("may", [(), ALL, ALL[:1]])
-def test_a_grant_is_read_as_it_was_written(may: tuple[str, ...]) -> None:
+def test_a_grant_is_parsed_as_written(may: tuple[str, ...]) -> None:
     (read,) = tool_grants(Capabilities(tools=(grant(*may),)))
     assert (read.name, read.version, read.digest, read.may) == ("csv_totals", 3, DIGEST, may)
     assert read.text == grant(*may) and faults(Capabilities(tools=(read.text,))) == ()
@@ -47,18 +47,18 @@ def test_a_grant_is_read_as_it_was_written(may: tuple[str, ...]) -> None:
     "entry",
     ["Csv", "csv totals", "csv_totals@3", "csv_totals@x:" + DIGEST, "a@1:" + "Z" * 64, "a;b", "", "a\n"],
 )
-def test_what_is_no_tool_is_said_and_grants_nothing(entry: str) -> None:
+def test_an_invalid_tool_grant_is_reported_and_grants_nothing(entry: str) -> None:
     asked = Capabilities(tools=(entry,))
     assert tool_grants(asked) == () and len(faults(asked)) == 1
 
 
-def test_a_name_alone_is_asked_for_and_grants_nothing() -> None:
+def test_a_name_without_a_pin_is_a_request_and_grants_nothing() -> None:
     asked = Capabilities(tools=("csv_totals",))
     assert tool_grants(asked) == () and faults(asked) == () and phrases(asked) == ("the tool csv_totals",)
     assert asked.items == ("tool:csv_totals",) and asked.brokered and not asked.none and not repeatable(asked)
 
 
-def test_words_for_a_grant_name_its_bytes_and_hold_to_all_of_them() -> None:
+def test_a_grant_names_its_bytes_and_matches_the_whole_digest() -> None:
     asked = Capabilities(tools=(grant(),))
     assert asked.items == ("tool:csv_totals@3:3fa9c01b22de",)
     assert asked.without(asked.items).none and asked.within(asked)
@@ -67,7 +67,7 @@ def test_words_for_a_grant_name_its_bytes_and_hold_to_all_of_them() -> None:
     assert canonical(Capabilities(tools=("b", "a", "b"))).tools == ("a", "b")
 
 
-def test_what_a_tool_may_use_includes_what_those_that_it_calls_may() -> None:
+def test_grants_of_a_tool_include_those_of_the_tools_it_calls() -> None:
     own = Capabilities(
         network=("a.example:443",), secrets=("KEY",), tools=(grant("network:b.example:80", "workspace:read"),)
     )
@@ -80,7 +80,7 @@ def test_what_a_tool_may_use_includes_what_those_that_it_calls_may() -> None:
     )
 
 
-def test_all_that_it_may_use_is_said() -> None:
+def test_everything_that_a_called_tool_may_use_is_shown() -> None:
     (said,) = phrases(Capabilities(tools=(grant(*ALL),)))
     assert said == (
         "the tool csv_totals v3 (3fa9c01b22de), which may itself use network access to a.example:443, GET requests "
@@ -90,7 +90,7 @@ def test_all_that_it_may_use_is_said() -> None:
     assert phrases(Capabilities(tools=(grant(),)))[0].endswith("(3fa9c01b22de), which only computes")
 
 
-def test_what_it_could_do_through_another_tool_is_a_risk_to_be_named() -> None:
+def test_abilities_through_another_tool_are_a_risk_to_accept() -> None:
     build, attempt = asking(grant("network:a.example:443"))
     (risk,) = risks(build, attempt)
     assert (risk.name, risk.serious) == ("tools", True)
@@ -124,7 +124,7 @@ def test_no_rule_grants_a_call_of_another_tool(may: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
-async def test_the_first_screenful_says_it(size: tuple[int, int]) -> None:
+async def test_the_first_screenful_shows_the_called_tools(size: tuple[int, int]) -> None:
     draft = msgspec.structs.replace(
         PURE, capabilities=Capabilities(tools=(grant("network:api.example:443"),))
     )

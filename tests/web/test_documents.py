@@ -32,7 +32,7 @@ Rivers rose early; the harvest was late. The figures below were published on Mon
 </article><aside>Related: ten beaches you must see</aside><footer>Imprint · Privacy</footer></body></html>"""
 
 
-async def test_an_article_without_what_is_around_it(site, room):
+async def test_an_article_is_extracted_without_its_surroundings(site, room):
     page = await room.read(site.html("/a", ARTICLE))
     assert page.title == "Rainfall in 2024 | Weather Post"
     assert (
@@ -92,7 +92,7 @@ async def test_a_table_that_lays_out_the_page_is_no_table(site, room):
         ("application/rss+xml", "<rss><channel><title>T</title></channel></rss>"),
     ],
 )
-async def test_data_is_shown_as_it_is(site, room, kind, body):
+async def test_data_is_shown_unchanged(site, room, kind, body):
     assert (await room.read(site.html("/d", body, kind))).text == body.strip()
 
 
@@ -119,7 +119,7 @@ RUSSIAN = "Все счастливые семьи похожи друг на д�
         ("text/html; charset=utf-8", f"<p>{JAPANESE}".encode() + b"\xff", JAPANESE[:40]),
     ],
 )
-async def test_encodings_that_are_told_wrongly_or_not_at_all(site, room, kind, body, text):
+async def test_wrong_and_missing_encodings_are_recovered(site, room, kind, body, text):
     page = await room.read(site.html("/e", body, kind))
     assert page.text.startswith(text.strip())
 
@@ -155,7 +155,7 @@ async def test_a_pdf_is_read_page_by_page(site, room, kind):
     )
 
 
-async def test_a_pdf_may_be_larger_than_a_page_but_not_than_its_own_limit(site, make_room):
+async def test_a_pdf_has_its_own_size_limit(site, make_room):
     body = pdf("The text") + b"\n% " + b"x" * 300_000
     room = make_room(allowed_private=(site.host,), max_bytes=10_000)
     assert "The text" in (await room.read(site.html("/p", body, "application/pdf"))).text
@@ -201,14 +201,14 @@ HOSTILE = {
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
-async def test_a_hostile_pdf_is_refused_in_time_and_the_process_goes_on(site, room, body, monkeypatch):
+async def test_a_hostile_pdf_is_refused_in_time_and_the_process_continues(site, room, body, monkeypatch):
     monkeypatch.setattr(run, "SECONDS", 3)
     with pytest.raises(WebError, match=r"PDF"):
         await room.read(site.html("/h.pdf", body, "application/pdf"))
     assert "fine" in (await room.read(site.html("/f.pdf", pdf("fine"), "application/pdf"))).text
 
 
-async def test_what_was_read_before_a_limit_is_kept(site, room, monkeypatch):
+async def test_text_read_before_a_limit_is_returned(site, room, monkeypatch):
     """The second page takes far longer than the process may."""
     monkeypatch.setattr(run, "SECONDS", 2)
     good, slow_page = pdf("The first page"), slow(3_000_000)
@@ -230,7 +230,7 @@ async def test_what_was_read_before_a_limit_is_kept(site, room, monkeypatch):
     assert "The first page" in page.text and page.truncated
 
 
-async def test_a_page_that_the_better_reader_cannot_do_is_read_by_the_other(site, room, monkeypatch):
+async def test_a_page_that_the_better_reader_fails_on_is_read_by_the_other(site, room, monkeypatch):
     seen = []
     real = parsing.parsed
 
@@ -274,7 +274,7 @@ extraction.main()
 """
 
 
-async def test_a_parser_that_was_taken_over_reaches_nothing(site, room, monkeypatch, tmp_path):
+async def test_a_compromised_parser_reaches_nothing(site, room, monkeypatch, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("the key")
     monkeypatch.setattr(run, "_START", PROBE.replace("SECRET", str(secret)).replace("PORT", str(site.port)))

@@ -27,7 +27,7 @@ PROJECT = {
 }
 
 
-async def test_age_and_withdrawal_take_one_question(site, index):
+async def test_age_and_withdrawal_take_one_request(site, index):
     site.routes["/pypi/greet/json"] = answer(PROJECT)
     facts = await index.package("greet", "2.0")
     assert facts == PackageFacts(first_upload="2019-05-01T00:00:00Z")
@@ -37,7 +37,7 @@ async def test_age_and_withdrawal_take_one_question(site, index):
     )
 
 
-async def test_a_project_that_is_not_there_and_an_index_that_is_broken_tell_nothing(site, index):
+async def test_a_missing_project_and_a_broken_index_give_no_facts(site, index):
     assert await index.package("surely-none", "1.0") is None
     site.routes["/pypi/broken/json"] = (200, {}, b"[1, 2")
     assert await index.package("broken", "1.0") is None

@@ -55,7 +55,7 @@ async def test_an_unchanged_page_is_not_sent_again_in_a_later_session(site, read
     assert (again.url, again.title, again.text) == (first.url, "T", first.text) and served.text in again.text
 
 
-async def test_a_changed_page_is_read_anew_and_then_kept(site, reading) -> None:
+async def test_a_changed_page_is_read_again_and_stored(site, reading) -> None:
     served = Served(site, ETag='"v1"')
     room = reading()
     await room.read(served.url)
@@ -75,7 +75,7 @@ async def test_a_changed_page_is_read_anew_and_then_kept(site, reading) -> None:
         {"ETag": "x" * 9000},
     ],
 )
-async def test_without_a_validator_or_where_it_is_forbidden_nothing_is_kept(
+async def test_a_page_without_validator_or_with_no_store_is_not_stored(
     site, reading, tmp_path, headers
 ) -> None:
     served = Served(site, **headers)
@@ -86,7 +86,7 @@ async def test_without_a_validator_or_where_it_is_forbidden_nothing_is_kept(
     assert DocumentTable(tmp_path / "pages.json", "pages").all() == ()
 
 
-async def test_an_error_is_not_kept(site, reading) -> None:
+async def test_an_error_page_is_not_stored(site, reading) -> None:
     site.routes["/gone"] = (404, {"ETag": '"v1"'}, b"nothing")
     room = reading()
     for _ in range(2):
@@ -101,7 +101,7 @@ async def test_a_304_that_nobody_asked_for_is_an_error(site, reading) -> None:
         await reading().read(site.url + "/odd")
 
 
-async def test_validators_go_to_the_address_they_came_from_alone(site, other_site, reading) -> None:
+async def test_validators_are_sent_only_to_their_own_address(site, other_site, reading) -> None:
     served = Served(site, "/here", ETag='"same"')
     site.routes["/old"] = (302, {"Location": "/here"}, b"")
     room = reading()
@@ -116,7 +116,7 @@ async def test_validators_go_to_the_address_they_came_from_alone(site, other_sit
     assert served.sent == moved.sent == 1
 
 
-async def test_a_page_that_was_cut_otherwise_is_read_anew(site, reading) -> None:
+async def test_a_page_cut_at_another_limit_is_read_again(site, reading) -> None:
     served = Served(site, ETag='"v1"')
     await reading().read(served.url)
     shorter = await reading(max_chars=5).read(served.url)
@@ -124,7 +124,7 @@ async def test_a_page_that_was_cut_otherwise_is_read_anew(site, reading) -> None
     assert (await reading(max_chars=5).read(served.url)).truncated
 
 
-async def test_what_another_version_kept_is_passed_over(site, reading, tmp_path: Path) -> None:
+async def test_pages_stored_by_another_version_are_ignored(site, reading, tmp_path: Path) -> None:
     served = Served(site, ETag='"v1"')
     await reading().read(served.url)
     table = DocumentTable(tmp_path / "pages.json", "pages")
@@ -133,7 +133,7 @@ async def test_what_another_version_kept_is_passed_over(site, reading, tmp_path:
     assert not (await reading().read(served.url)).unchanged
 
 
-async def test_a_disk_that_fails_costs_only_the_saving(site, make_room) -> None:
+async def test_a_failing_disk_only_prevents_saving(site, make_room) -> None:
     def broken() -> DocumentTable:
         raise StoreError("The disk is full.")
 

@@ -43,7 +43,7 @@ async def test_a_name_that_turns_private_on_a_later_hop_is_refused(site, make_ro
     assert len(site.requests) == 1
 
 
-async def test_a_dead_address_is_passed_over_for_the_next(site, make_room):
+async def test_a_dead_address_is_skipped_for_the_next(site, make_room):
     room = make_room(allowed_private=("127.0.0.0/8",), resolver=Dns(("127.0.0.9", "127.0.0.1")))
     site.html("/", "hello", "text/plain")
     assert (await room.read(f"http://two.test:{site.port}/")).text == "hello"
@@ -127,7 +127,7 @@ async def test_a_proxy_of_the_environment_is_used_and_the_guard_still_holds(site
     assert len(site.requests) == 1
 
 
-async def test_a_proxy_that_cannot_be_used_is_told(make_room):
+async def test_an_unusable_proxy_is_reported(make_room):
     room = make_room(environ={"https_proxy": "socks9://x"}, resolver=Dns(("8.8.8.8",)))
     with pytest.raises(WebError, match="proxy"):
         await room.read("https://far.test/")

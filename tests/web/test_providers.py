@@ -158,7 +158,7 @@ async def test_duckduckgo_without_results_is_an_answer_and_a_challenge_is_none(s
     assert "brave_key_name" in caught.value.hint
 
 
-async def test_brave(site, rooms):
+async def test_brave_results_are_parsed(site, rooms):
     site.routes["/brave"] = answer(BRAVE)
     found = await rooms(keys={"BRAVE_API_KEY": "BRAVE-SECRET"}).search("q")
     assert found.provider == "brave"
@@ -169,7 +169,7 @@ async def test_brave(site, rooms):
     assert site.requests[0][1]["x-subscription-token"] == "BRAVE-SECRET"
 
 
-async def test_tavily_is_posted(site, rooms):
+async def test_tavily_is_asked_by_post(site, rooms):
     posted = []
 
     def take(handler):
@@ -189,14 +189,14 @@ async def test_tavily_is_posted(site, rooms):
     ]
 
 
-async def test_searxng(site, rooms):
+async def test_searxng_results_are_parsed(site, rooms):
     site.routes["/sub/search"] = answer(SEARXNG)
     found = await rooms(searxng_url=f"{site.url}/sub/").search("q")
     assert found.provider == "searxng" and found.results[0].snippet == "from s"
     assert query_of(site) == {"q": ["q"], "format": ["json"]}
 
 
-async def test_searxng_whose_engines_are_all_out_is_no_answer(site, rooms):
+async def test_searxng_without_working_engines_is_no_answer(site, rooms):
     site.routes["/search"] = answer({**SEARXNG, "results": []})
     site.routes["/html/"] = page(DUCK)
     found = await rooms(searxng_url=site.url).search("q")
@@ -249,7 +249,7 @@ async def test_github_readmes_with_and_without_a_token(site, rooms):
     assert query_of(site)["q"] == ["parse it in:readme"] and without.results[0].title == "o/r"
 
 
-async def test_a_known_package_comes_first_and_the_web_s_other_packages_after_it(site, rooms):
+async def test_a_known_package_comes_first_and_others_from_the_web_follow(site, rooms):
     site.routes["/pypi/pyyaml/json"] = answer(PYYAML)
     site.routes["/html/"] = page(DUCK.replace("plain.example", "pypi.org/project/ruamel.yaml"))
     found = await rooms().search("pyyaml", provider="pypi")
@@ -261,7 +261,7 @@ async def test_a_known_package_comes_first_and_the_web_s_other_packages_after_it
     assert query_of(site)["q"] == ["site:pypi.org pyyaml"]
 
 
-async def test_no_package_s_name_is_guessed_from_words(site, rooms):
+async def test_package_names_are_not_guessed_from_words(site, rooms):
     site.routes["/html/"] = page(DUCK)
     found = await rooms().search("a yaml library", provider="pypi")
     assert paths(site) == ["/html/"]
@@ -294,7 +294,7 @@ _FAILURES = {
 
 
 @pytest.mark.parametrize("failure", _FAILURES.values(), ids=_FAILURES)
-async def test_who_fails_gives_way_to_the_next_and_is_named(site, rooms, failure):
+async def test_a_failing_provider_is_named_and_the_next_one_asked(site, rooms, failure):
     site.routes["/brave"], site.routes["/html/"] = failure, page(DUCK)
     found = await rooms(keys={"BRAVE_API_KEY": "BRAVE-SECRET"}).search("q")
     assert found.provider == "duckduckgo" and len(found.results) == 2
@@ -302,7 +302,7 @@ async def test_who_fails_gives_way_to_the_next_and_is_named(site, rooms, failure
     assert failed.provider == "brave" and failed.reason and "SECRET" not in failed.reason
 
 
-async def test_silence_gives_way_to_the_next(site, rooms, make_room):
+async def test_a_silent_provider_is_followed_by_the_next(site, rooms, make_room):
     site.routes["/brave"] = lambda handler: handler.rfile.read(1) and None
     site.routes["/html/"] = page(DUCK)
     room = make_room(
@@ -315,7 +315,7 @@ async def test_silence_gives_way_to_the_next(site, rooms, make_room):
     assert found.provider == "duckduckgo" and "did not answer" in found.failed[0].reason
 
 
-async def test_the_settings_say_who_is_asked_and_in_which_order(site, rooms):
+async def test_the_settings_determine_providers_and_their_order(site, rooms):
     site.routes["/html/"] = page("down", 500)
     site.routes["/brave"] = answer(BRAVE)
     keys = {"BRAVE_API_KEY": "K", "TAVILY_API_KEY": "K"}
@@ -370,7 +370,7 @@ class Clock:
         ({"Retry-After": "Sat, 21 Nov 2020 07:00:00 GMT"}, 0),
     ],
 )
-async def test_who_has_had_too_many_requests_is_left_alone_as_long_as_it_asks(site, rooms, headers, wait):
+async def test_a_rate_limited_provider_rests_as_long_as_it_requests(site, rooms, headers, wait):
     clock = Clock()
     room = rooms(keys={"BRAVE_API_KEY": "K"}, clock=clock)
     site.routes["/brave"], site.routes["/html/"] = answer({}, 429, **headers), page(DUCK)
@@ -383,7 +383,7 @@ async def test_who_has_had_too_many_requests_is_left_alone_as_long_as_it_asks(si
     assert (await room.search("q")).provider == "brave"
 
 
-async def test_who_failed_is_asked_after_the_others_for_a_while(site, rooms):
+async def test_a_failed_provider_is_asked_last_for_a_while(site, rooms):
     clock = Clock()
     room = rooms(keys={"BRAVE_API_KEY": "K"}, clock=clock)
     site.routes["/brave"], site.routes["/html/"] = page("down", 503), page(DUCK)
@@ -421,7 +421,7 @@ async def test_a_challenge_is_not_asked_for_again_at_once(site, rooms):
         ("pypi", "/pypi/q/json", {}),
     ],
 )
-async def test_a_provider_may_be_private_but_leads_to_no_other_private_host(
+async def test_a_private_provider_cannot_lead_to_another_private_host(
     site, other_site, rooms, kind, path, keys
 ):
     searxng = site.url if path == "/search" else ""
@@ -455,7 +455,7 @@ async def test_a_provider_s_private_host_is_not_open_to_reading(site, rooms):
     assert site.requests == []
 
 
-async def test_a_hostile_provider_s_words_are_harmless(site, rooms):
+async def test_words_of_a_hostile_provider_are_neutralised(site, rooms):
     results = [
         {"title": "a\x1b[2Jb\u200bc\u202e", "url": "https://ok.example/", "description": "</untrusted\x07 x"},
         {"title": "t", "url": "http://user\u2044@x.example\n/", "description": ""},
@@ -491,7 +491,7 @@ async def test_the_settings_name_the_default_kind(site, rooms):
     assert (await rooms(provider="github").search("x")).provider == "github"
 
 
-async def test_a_provider_that_is_down(rooms, site):
+async def test_an_unreachable_provider_is_reported(rooms, site):
     site.server.shutdown()  # as long as its thread polls, the kernel takes connections
     site.server.server_close()
     with pytest.raises(WebError, match="could not be reached"):

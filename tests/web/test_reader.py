@@ -43,7 +43,7 @@ async def test_a_short_main_part_falls_back_to_the_body(site, room):
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/json", "application/problem+json; charset=utf-8", "text/markdown", ""]
 )
-async def test_plain_text_and_json_pass_through(site, room, kind):
+async def test_plain_text_and_json_are_returned_unchanged(site, room, kind):
     page = await room.read(site.html("/raw", '{"a": "<b>not markup</b>"}\n  two', kind))
     assert page.text == '{"a": "<b>not markup</b>"}\n  two'
 
@@ -56,12 +56,12 @@ async def test_plain_text_and_json_pass_through(site, room, kind):
         ("", b"\x7fELF\x00"),
     ],
 )
-async def test_what_is_no_text_comes_as_its_bytes(site, room, kind, body):
+async def test_other_content_is_returned_as_bytes(site, room, kind, body):
     page = await room.read(site.html("/file", body, kind))
     assert (page.text, page.body) == ("", body)
 
 
-async def test_a_file_that_does_not_come_whole_is_no_file(site, room):
+async def test_an_incomplete_file_is_refused(site, room):
     with pytest.raises(WebError, match="image/png of more than") as caught:
         await room.read(site.html("/large", b"\x89PNG" + bytes(5_000_000), "image/png"))
     assert "web.max_bytes" in caught.value.hint
@@ -88,7 +88,7 @@ async def test_hostile_text_is_harmless(site, room):
         ("text/plain", "\ufeffcafé".encode(), "café"),
     ],
 )
-async def test_right_missing_and_wrong_charsets(site, room, kind, body, text):
+async def test_right_missing_and_wrong_charsets_are_decoded(site, room, kind, body, text):
     assert (await room.read(site.html("/c", body, kind))).text == text
 
 
@@ -144,7 +144,7 @@ async def test_a_silent_and_a_dripping_server_run_into_the_time_limit(site, make
         release.set()
 
 
-async def test_packed_pages_and_a_bomb(site, make_room):
+async def test_compressed_pages_are_read_and_a_bomb_is_cut_off(site, make_room):
     room = make_room(allowed_private=(site.host,), max_bytes=1000)
     site.routes["/z"] = (
         200,
@@ -159,13 +159,13 @@ async def test_packed_pages_and_a_bomb(site, make_room):
 
 
 @pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "zstd"])
-async def test_other_packings_are_refused(site, room, encoding):
+async def test_other_compressions_are_refused(site, room, encoding):
     site.routes["/z"] = (200, {"Content-Type": "text/plain", "Content-Encoding": encoding}, b"x")
     with pytest.raises(WebError, match="packed"):
         await room.read(f"{site.url}/z")
 
 
-async def test_a_broken_packing_and_a_broken_answer(site, room):
+async def test_broken_compression_and_broken_answers_are_errors(site, room):
     site.routes["/z"] = (200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"not gzip")
     with pytest.raises(WebError, match="broken answer"):
         await room.read(f"{site.url}/z")
@@ -218,7 +218,7 @@ async def test_a_redirect_to_another_scheme_is_refused(site, room, target):
         "http://\x00/",
     ],
 )
-async def test_what_is_no_web_address_is_refused(make_room, url):
+async def test_an_invalid_web_address_is_refused(make_room, url):
     with pytest.raises(WebError, match="address"):
         await make_room().read(url)
 
@@ -238,14 +238,14 @@ async def test_loopback_in_every_spelling_is_refused(site, make_room, host):
     assert site.requests == []
 
 
-async def test_a_status_is_told(site, room):
+async def test_an_error_status_is_reported(site, room):
     with pytest.raises(WebError, match="HTTP 404 for /gone"):
         await room.read(f"{site.url}/gone?token=secret")
 
 
 # Hundreds of thousands of elements: far more than can be parsed in a second.
 @pytest.mark.parametrize("unit", ["<p>a", "<b>", "<a b=c>"])
-async def test_a_tangled_page_is_given_up(site, room, unit, monkeypatch):
+async def test_a_pathological_page_is_given_up(site, room, unit, monkeypatch):
     monkeypatch.setattr(run, "SECONDS", 1)
     with pytest.raises(WebError, match="tangled"):
         await room.read(site.html("/tangle", unit * (1_900_000 // len(unit))))
@@ -274,7 +274,7 @@ async def test_cancelling_a_read_ends_its_parser(site, room, monkeypatch):
     assert process.returncode is not None
 
 
-def test_importing_the_room_imports_nothing_heavy():
+def test_importing_the_package_imports_nothing_heavy():
     code = "import sys, alita_tui.web.client; print(sorted({'httpx', 'bs4', 'lxml', 'trafilatura', 'pypdf', 'textual'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

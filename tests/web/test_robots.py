@@ -18,7 +18,7 @@ def robots(site, text: str) -> None:
     site.routes["/robots.txt"] = (200, {"Content-Type": "text/plain"}, text.encode())
 
 
-async def test_what_is_forbidden_is_not_asked_for_and_the_file_only_once(site, polite):
+async def test_a_forbidden_page_is_not_requested_and_robots_txt_read_once(site, polite):
     robots(site, "User-agent: *\nDisallow: /private\n")
     open_page, closed = (
         site.html("/open", "words", "text/plain"),
@@ -32,7 +32,7 @@ async def test_what_is_forbidden_is_not_asked_for_and_the_file_only_once(site, p
     assert [path for path, _ in site.requests] == ["/robots.txt", "/open", "/open"]
 
 
-async def test_a_redirect_does_not_lead_around_it(site, other_site, make_room):
+async def test_a_redirect_does_not_bypass_robots_txt(site, other_site, make_room):
     robots(other_site, "User-agent: alita-tui\nDisallow: /")
     there = other_site.html("/there", "words", "text/plain")
     site.routes["/here"] = (302, {"Location": there}, b"")
@@ -43,12 +43,12 @@ async def test_a_redirect_does_not_lead_around_it(site, other_site, make_room):
 
 
 @pytest.mark.parametrize("status", [404, 403, 500, 302])
-async def test_a_file_that_cannot_be_had_forbids_nothing(site, polite, status):
+async def test_an_unavailable_robots_txt_forbids_nothing(site, polite, status):
     site.routes["/robots.txt"] = (status, {"Location": "http://10.0.0.1/"}, b"User-agent: *\nDisallow: /")
     assert (await polite.read(site.html("/p", "words", "text/plain"))).text == "words"
 
 
-async def test_a_file_that_does_not_come_holds_a_page_up_for_a_moment_only(site, polite, monkeypatch):
+async def test_a_slow_robots_txt_delays_a_page_only_briefly(site, polite, monkeypatch):
     monkeypatch.setattr("alita_tui.web.robots._SECONDS", 0.3)
     release = threading.Event()
     site.routes["/robots.txt"] = lambda handler: release.wait(20) and None
@@ -80,7 +80,7 @@ async def test_a_file_that_does_not_come_holds_a_page_up_for_a_moment_only(site,
         ("\x00\ufffd: nonsense\n::::\n", "/a", True),
     ],
 )
-async def test_rules_are_read_as_the_rfc_says(site, polite, text, path, may):
+async def test_rules_are_parsed_as_in_the_rfc(site, polite, text, path, may):
     robots(site, text)
     url = site.html(path, "words", "text/plain")
     if may:
@@ -90,7 +90,7 @@ async def test_rules_are_read_as_the_rfc_says(site, polite, text, path, may):
             await polite.read(url)
 
 
-def test_a_hostile_file_takes_no_time():
+def test_a_hostile_robots_txt_is_parsed_quickly():
     text = "User-agent: *\n" + ("Disallow: /" + "*a" * 200 + "*b$\n") * 1200
     started = time.process_time()
     assert allowed(rules(text), "/" + "a" * 2000)

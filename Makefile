@@ -56,7 +56,7 @@ bench: setup
 	@$(PY) -m tests.benchmarks $(SECTIONS)
 
 golden: setup
-	@$(PY) -m pytest -q --whole tests/e2e tests/mcp_box/test_build.py --record
+	@$(PY) -m pytest -q --whole tests/e2e tests/app/serving/test_builds.py --record
 
 # Clients and servers that others wrote, and the official conformance suite; node and all of them are installed into build/.
 mcp-peers: setup

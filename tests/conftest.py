@@ -121,7 +121,8 @@ def _not_sampled(items: list[pytest.Item]) -> set[str]:
 
 
 _BY_TURNS = frozenset(
-    "agent app attack cli console e2e evaluation mapping mcp_box replay runtimes sandbox store toolsmith".split()
+    "agent app attack cli console e2e evaluation mapping mcp_box replay runtimes sandbox servers serving store "
+    "toolsmith".split()
 )
 """Folders whose tests start containers, processes or apps: all of them would take forty minutes."""
 _BY_TURNS_IF_QUICK = _BY_TURNS | frozenset("confined crash llm web".split())

@@ -14,7 +14,7 @@ from alita_tui.app.workers import Rows
 from alita_tui.events import Capabilities
 from alita_tui.mapping.cluster.orders import Answer, Order, encoded, ordered
 from alita_tui.mapping.rows import opened, rows
-from tests.mcp_box.lab import ADD, approve, schema, tool
+from tests.support.mcp_lab import ADD, approve, schema, tool
 
 FETCH = tool(
     "fetch_it", "def run(a: float) -> float:\n    return a\n", schema("a", a={"type": "number"}),

@@ -25,7 +25,7 @@ from alita_tui.mapping.coordinator import run_map
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.mapping.clusters import founded, free_port, process, scheduling
-from tests.mcp_box.lab import furnished, schema, tool
+from tests.support.mcp_lab import furnished, schema, tool
 
 _ROWS, _ROUNDS = 5000, 2
 """Rows of a map that is timed, and how often each kind is, in turns: what else the machine does meets all of them."""

@@ -21,7 +21,7 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 Row = dict[str, float | str | None]
 CALLS, LISTS, STARTS, CLIENTS, EACH = 120, 9, 7, 8, 50

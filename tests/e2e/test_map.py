@@ -17,7 +17,7 @@ import pytest
 from alita_tui.events import Capabilities
 from alita_tui.mapping.journal import FAILED, MANIFEST
 from tests.mapping.interrupting import interrupted, wait_for_batches
-from tests.mcp_box.lab import ADD, BOOM, furnished, schema, tool
+from tests.support.mcp_lab import ADD, BOOM, furnished, schema, tool
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
 ASK = tool(

@@ -16,7 +16,7 @@ from alita_tui.mapping.journal import FAILED
 from tests.e2e.test_map import results
 from tests.mapping.clusters import alita, founded, free_port, process, scheduling
 from tests.mapping.interrupting import interrupted
-from tests.mcp_box.lab import ADD, BOOM, furnished
+from tests.support.mcp_lab import ADD, BOOM, furnished
 
 pytest.importorskip("distributed", reason="Dask is an extra: pip install 'alita-tui[dask]'; `make jobs` does")
 pytestmark = [pytest.mark.walk, pytest.mark.podman, pytest.mark.slow]

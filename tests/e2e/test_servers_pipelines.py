@@ -15,7 +15,7 @@ from alita_tui.toolsmith.pinning import pinned
 from tests.e2e.over_wire import SERVERS
 from tests.e2e.test_jobs import both, call, run, script
 from tests.e2e.test_servers import SERVER, offered, told
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 pytestmark = [pytest.mark.podman, pytest.mark.slow]
 CALLER = '''

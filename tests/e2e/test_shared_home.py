@@ -16,7 +16,7 @@ from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from tests.e2e.test_plain import DEMO, review_and_approve, verdicts
 from tests.e2e.test_terminal import Terminal
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 pytestmark = [pytest.mark.podman, pytest.mark.pty, pytest.mark.walk]
 CALLS = 6

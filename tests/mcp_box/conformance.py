@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 PACKAGE = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 REVISIONS = ("2025-11-25", "2026-07-28")

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 VERSION = "2025-11-25"
 DEEP = 60_000

@@ -13,7 +13,7 @@ from alita_tui.mcp_box.remote.pinning import listing
 from alita_tui.mcp_box.serve.descriptors import described, hints, own_tools, structured
 from alita_tui.mcp_box.serve.results import digest_in
 from alita_tui.spine.servers import ServerSpec
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 DIGEST = "ab" * 32
 PIN = "inner@1:" + "c" * 64

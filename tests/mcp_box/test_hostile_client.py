@@ -16,8 +16,8 @@ from alita_tui.app.serving.library import Serving
 from alita_tui.mcp_box.serve.stdio import PromptLines, lines_of
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.serving import Client
-from tests.mcp_box import lab
 from tests.mcp_box.hostile_client import ODD, Wire, call, mutated
+from tests.support import mcp_lab as lab
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from alita_tui.mcp_box.serve.http import application
 from alita_tui.mcp_box.serve.server import ToolServer
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.laws import check
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from alita_tui.app.context import close_all
 from alita_tui.cli.main import cli
-from tests.mcp_box.lab import client
 from tests.mcp_box.web_lab import oauth_lab
+from tests.support.mcp_lab import client
 
 KEY = "verysecretvalue"
 

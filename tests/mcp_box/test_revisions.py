@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_box import lab
 from tests.mcp_box.hostile_client import Wire
+from tests.support import mcp_lab as lab
 
 HANDSHAKES = ("2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"

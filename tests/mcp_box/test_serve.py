@@ -18,7 +18,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
 from alita_tui.llm.scripted import Rule, Script, ScriptReply
 from alita_tui.spine.laws import check
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 from tests.support.servers.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.podman

@@ -12,7 +12,7 @@ from alita_tui.mcp_box.serve import results
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.serving import Answer
 from alita_tui.spine.redaction import Redactor
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 SECRET = "correct-horse-battery-staple"
 REDACTED = Redactor([("KEY", SECRET)]).text

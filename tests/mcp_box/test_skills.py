@@ -28,7 +28,7 @@ from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.store.entry import AuditEntry
 from tests.agent.lab import Lab, say
 from tests.agent.replies import DONE, rules
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 SCRIPT = '''"""Convert a figure."""
 

@@ -30,9 +30,9 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports.sandbox import Job, Limits
-from tests.mcp_box.lab import ADD, furnished
 from tests.sandbox.file_calls import read_and_leave
 from tests.sandbox.loopback import Told, broker, serving
+from tests.support.mcp_lab import ADD, furnished
 
 LIMITS = Limits(wall_seconds=60)
 SERVER = Path(__file__).parents[1] / "support" / "servers" / "ssh.py"

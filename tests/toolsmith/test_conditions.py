@@ -18,7 +18,7 @@ from alita_tui.toolsmith.checks.growth_inputs import Ladder
 from alita_tui.toolsmith.checks.judge_report import Called, Tested
 from alita_tui.toolsmith.checks.registry import all_checks
 from alita_tui.toolsmith.checks.workbench import Workbench
-from tests.mcp_box.lab import ADD
+from tests.support.mcp_lab import ADD
 from tests.toolsmith.trial import LIMITS, NOW, NoIndex, Reviewer
 
 NEVER: Any = None

@@ -18,7 +18,7 @@ from alita_tui.spine.grants import phrases
 from alita_tui.spine.servers import ServerSpec
 from alita_tui.toolsmith.pinning import pinned
 from alita_tui.view.risk import draft_risks, names_to_accept
-from tests.mcp_box.lab import ADD
+from tests.support.mcp_lab import ADD
 
 NOW = {"name": "now", "description": "Says the time.", "inputSchema": {"type": "object"}}
 

@@ -34,7 +34,7 @@ from alita_tui.store.sessions import SessionFile
 from tests.e2e.conftest import index, keep, sandbox_ready, shell  # noqa: F401
 from tests.e2e.test_improving import FIRST, TESTS, submitted
 from tests.e2e.walks import accepting
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 from tests.support import streams
 from tests.support.servers.openai_server import OpenAIServer
 

@@ -75,7 +75,7 @@ def test_listing_a_server_keeps_verdicts_given_meanwhile(alita: Alita, tmp_path:
 def test_an_approved_tool_that_changed_is_suspended(alita: Alita, tmp_path: Path, lists: str) -> None:
     told = tmp_path / "told"
     told.write_text("say=Says it.|")
-    program = Path(__file__).with_name("hostile_server.py")
+    program = Path(__file__).parents[2] / "mcp_box" / "hostile_server.py"
     alita("mcp", "add", "rug", "--on-host", "--env", f"TOLD={told}", "--", sys.executable, str(program), "changes")  # fmt: skip
     (offer,) = json.loads(alita("mcp", "show", "rug", "--json").removesuffix("None"))["tools"]
     alita("mcp", "approve", "rug", "--digest", offer["digest"], "--accept", "on-host")

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, MCPError
 
 from alita_tui.events import Capabilities, ToolDraft, ToolName
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 
 def numbered(number: int) -> ToolDraft:

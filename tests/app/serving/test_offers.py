@@ -15,7 +15,7 @@ from alita_tui.events import MemoryItem
 from alita_tui.events.memory import RecipeStep
 from alita_tui.mcp_box.serve.server import ToolServer
 from tests.cli.audited import SESSION, TOOL, Shell
-from tests.mcp_box import lab
+from tests.support import mcp_lab as lab
 
 OFFERED = '[mcp]\nserve = ["*"]\noffers = ["recipes", "transcripts", "audit"]\n'
 SECRET = "hunter2-hunter2"

@@ -15,15 +15,6 @@ from alita_tui.state.rows import Rows
 from alita_tui.view.deferred_text import DeferredText
 from alita_tui.view.model import SessionView
 
-_PARTS = (
-    "session_id", "title", "model", "recorded", "parent", "seq", "at", "step", "phase", "tasks", "plan", "trace",
-    "library", "touched", "builds", "runs", "sandbox", "spend", "providers", "question", "recalled", "calls",
-)  # fmt: skip
-"""The durable fields. Their order must not change, because recorded sessions store fingerprints."""
-_FROM_STATE = frozenset(("parent", "at", "step", "recalled"))
-"""Those that only the state has."""
-
-
 _BY_CHUNKS = "2:"
 """Prefix of a fingerprint that was computed from the hashes of chunks."""
 
@@ -69,15 +60,39 @@ def fingerprint_like(recorded: str, view: SessionView) -> str:
 
 
 def _durable(view: SessionView) -> dict[str, object]:
-    durable: dict[str, object] = {
-        name: getattr(view.state if name in _FROM_STATE else view, name) for name in _PARTS
+    """Return the durable parts of a view by name."""
+    state = view.state
+    durable: dict[str, object] = {  # in this order: recorded sessions store fingerprints
+        "session_id": state.session_id,
+        "title": view.title,
+        "model": view.model,
+        "recorded": state.recorded,
+        "parent": state.parent,
+        "seq": state.seq,
+        "at": state.at,
+        "step": state.step,
+        "phase": state.phase,
+        "tasks": view.tasks,
+        "plan": view.plan,
+        "trace": view.trace,
+        "library": state.library,
+        "touched": state.touched,
+        "builds": state.builds,
+        "runs": view.runs,
+        "sandbox": state.sandbox,
+        "spend": view.spend,
+        "providers": view.providers,
+        "question": view.question,
+        "recalled": state.recalled,
+        "calls": state.calls,
     }
-    if view.state.queue or view.state.paused:  # fingerprints of older sessions lack it
-        durable["queue"] = (view.state.paused, view.state.queue)
-    if view.state.agents:
-        durable["agents"] = view.state.agents
-    if view.state.lanes:
-        durable["lanes"] = view.state.lanes
+    # Fingerprints of older sessions lack these, so they are left out where they are empty.
+    if state.queue or state.paused:
+        durable["queue"] = (state.paused, state.queue)
+    if state.agents:
+        durable["agents"] = state.agents
+    if state.lanes:
+        durable["lanes"] = state.lanes
     return durable
 
 

@@ -66,7 +66,8 @@ class Commands(LazyGroup):
             "Show where money and time go, what stands out, and what would help.",
         ),
         "eval": Target(
-            "alita_tui.cli.evaluating:commands", "Measure on your own tasks: run a suite, compare two runs."
+            "alita_tui.cli.evaluation.commands:commands",
+            "Measure on your own tasks: run a suite, compare two runs.",
         ),
         "keys": Target(
             "alita_tui.cli.keys:keys",

@@ -11,8 +11,8 @@ from pathlib import Path
 import typer
 
 from alita_tui.app.context import AppContext
+from alita_tui.cli.evaluation.plain import Evaluations
 from alita_tui.cli.plain import PlainConsole, Session
-from alita_tui.cli.plain_evaluations import Evaluations
 from alita_tui.cli.typed_lines import Lines
 from alita_tui.config.invocation import command_line
 from alita_tui.spine.errors import UsageError

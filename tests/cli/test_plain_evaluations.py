@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from alita_tui.app.context import AppContext
-from alita_tui.cli.evaluating import _table
-from alita_tui.cli.plain_evaluations import Evaluations, _about
+from alita_tui.cli.evaluation.commands import _table
+from alita_tui.cli.evaluation.plain import Evaluations, _about
 from alita_tui.console.evaluations.ports import RunLine
 from alita_tui.evaluation.results import CaseResult, Setup
 from tests.app.evaluation.test_checks import suite

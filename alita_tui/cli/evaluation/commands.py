@@ -16,7 +16,7 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.evaluation import beginning, costs, execution, run_store
 from alita_tui.app.evaluation.judge import agreements
 from alita_tui.app.evaluation.waiting import Wait, asked, command
-from alita_tui.cli.eval_comparing import compare, report
+from alita_tui.cli.evaluation.comparing import compare, report
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.evaluation.agreement import Agreement

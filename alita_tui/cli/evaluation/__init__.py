@@ -1,0 +1,1 @@
+"""`alita eval`, and the evaluations of a session of lines."""

@@ -457,8 +457,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("file.open", "o", "take('open')", "Open", "Open the file with its program"),
     Action("file.way", "v", "way", "View", "The next way to show it, such as text or bytes"),
     Action("file.go", "colon", "ask_number", "Go to", "Go to a line or row by its number"),
-    Action("file_pane.left", "left,h", "aside(-1)", "Left", "The column before; long lines to the left"),
-    Action("file_pane.right", "right,l", "aside(1)", "Right", "The column after; long lines to the right"),
+    Action("file_pane.left", "left,h", "sideways(-1)", "Left", "The column before; long lines to the left"),
+    Action("file_pane.right", "right,l", "sideways(1)", "Right", "The column after; long lines to the right"),
     Action("trace.save_file", "s", "file('save')", "Save", "Save the file of this row in the current folder"),
     Action("trace.open_file", "o", "file('open')", "Open file", "Open the file of this row with its program"),
     Action(

@@ -47,7 +47,7 @@ class PagedPane(Pane):
         return self.extent.count
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return how many records are known, and whether counting goes on."""
         text = counted(self.count, self.thing).replace(str(self.count), f"{self.count:,}", 1)
         if self.extent.problem:
@@ -64,7 +64,7 @@ class PagedPane(Pane):
                     self.recount()
                     await asyncio.sleep(0)
         except AlitaError as error:
-            self.post_message(self.Said(str(error), bad=True))
+            self.post_message(self.Notice(str(error), bad=True))
 
     def record(self, number: int) -> Shown | None:
         """Return a record; None while it is being read."""
@@ -93,7 +93,7 @@ class PagedPane(Pane):
                 self.arrived(page)
                 self.refresh()
         except AlitaError as error:
-            self.post_message(self.Said(str(error), bad=True))
+            self.post_message(self.Notice(str(error), bad=True))
         finally:
             self._reading = False
 
@@ -158,7 +158,7 @@ class HexPane(PagedPane):
     thing = "row"
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return how the rows are made."""
         return "16 bytes in a row"
 

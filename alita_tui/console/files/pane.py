@@ -26,8 +26,8 @@ from alita_tui.console.widgets.styled_text import (
 )
 from alita_tui.console.widgets.styled_view import StyledView
 
-_ASIDE = 16
-"""Cells that a key moves a long line aside."""
+_SIDEWAYS = 16
+"""Cells that a key moves a long line sideways."""
 _MOST_SELECTED = 5_000
 """Lines that the mouse can copy."""
 
@@ -50,7 +50,7 @@ class Pane(StyledView, can_focus=True):
     """Whether there is a cursor."""
 
     @dataclass
-    class Said(Message):
+    class Notice(Message):
         """Show a message in the last line."""
 
         text: str
@@ -69,7 +69,7 @@ class Pane(StyledView, can_focus=True):
         super().__init__()
         self.cursor = 0
         self.needle = ""
-        self.aside = 0
+        self.sideways = 0
         """Cells by which lines are moved to the left."""
 
     # --- for subclasses ----------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Pane(StyledView, can_focus=True):
         return 0
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return the size of the content in words."""
         return ""
 
@@ -136,8 +136,8 @@ class Pane(StyledView, can_focus=True):
             base = base + styles["cursor"]
         margin, line = self.parts(number, width)
         wide = width_of(margin)
-        strip = to_strip(line, styles, base, max(width - wide, 1) + self.aside)
-        strip = Strip.join([to_strip(margin, styles, base, wide), strip.crop(self.aside)])
+        strip = to_strip(line, styles, base, max(width - wide, 1) + self.sideways)
+        strip = Strip.join([to_strip(margin, styles, base, wide), strip.crop(self.sideways)])
         if self.needle:
             strip = marked(strip, self.needle.lower(), styles["hit"])
         selection = self.text_selection
@@ -195,9 +195,9 @@ class Pane(StyledView, can_focus=True):
         """To the last line."""
         self._step(self.count)
 
-    def action_aside(self, direction: int) -> None:
-        """Move long lines aside."""
-        self.aside = max(self.aside + direction * _ASIDE, 0)
+    def action_sideways(self, direction: int) -> None:
+        """Move long lines sideways."""
+        self.sideways = max(self.sideways + direction * _SIDEWAYS, 0)
         self.refresh()
 
     def action_open(self) -> None:
@@ -236,7 +236,7 @@ class Pane(StyledView, can_focus=True):
             margin, line = self.parts(number, self.scrollable_content_region.width)
             span = selection.get_span(number)
             if span is not None:
-                wide, text = width_of(margin) - self.aside, text_of(line)
+                wide, text = width_of(margin) - self.sideways, text_of(line)
                 end = len(text) if span[1] < 0 else max(span[1] - wide, 0)
                 parts.append(text[max(span[0] - wide, 0) : end].rstrip())
         return "\n".join(parts), "\n"

@@ -54,7 +54,7 @@ class PicturePane(Pane):
         return len(self._strips)
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return the picture's size."""
         picture = self.picture
         return f"{picture.width:,} × {picture.height:,} pixels" if picture.width else ""
@@ -85,7 +85,7 @@ class PicturePane(Pane):
             self._strips = half_blocks(self.picture, self._paper())
         self.recount()
         if self.picture.problem:
-            self.post_message(self.Said(self.picture.problem, bad=True))
+            self.post_message(self.Notice(self.picture.problem, bad=True))
 
     async def _draw_precisely(self, cell: tuple[int, int]) -> None:
         assert self._graphics
@@ -144,4 +144,4 @@ class PicturePane(Pane):
 
     def copied(self) -> str:
         """Return the picture's size: its pixels are no text."""
-        return self.told
+        return self.size_words

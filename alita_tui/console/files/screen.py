@@ -143,7 +143,12 @@ class FileScreen(Dialog[None]):
 
     def _draw(self) -> None:
         file, pane = self._artefact, self.pane
-        facts = [one_line(file.media_type, 80), _size(file.size), pane.told if pane else "", f"as {self.way}"]
+        facts = [
+            one_line(file.media_type, 80),
+            _size(file.size),
+            pane.size_words if pane else "",
+            f"as {self.way}",
+        ]
         self.query_one("#head", Plain).update(
             Content.assemble(
                 (one_line(file.name, 100), "bold $accent"),
@@ -169,8 +174,8 @@ class FileScreen(Dialog[None]):
         line.set_class(bad and bool(text), "-bad")
         line.update(one_line(text, 400))
 
-    @on(Pane.Said)
-    def _said(self, message: Pane.Said) -> None:
+    @on(Pane.Notice)
+    def _notice(self, message: Pane.Notice) -> None:
         message.stop()
         self._tell(message.text, bad=message.bad)
 

@@ -41,12 +41,12 @@ class TablePane(PagedPane):
         self._sorted: tuple[int, bool] | None = None
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return how many rows and columns there are."""
         shown, total = len(self.pages.head), self.pages.columns
         columns = f"{total:,} columns" if total != 1 else "1 column"
         more = f", the first {shown:,} shown" if shown < total else ""
-        text = f"{super().told} · {columns}{more}"
+        text = f"{super().size_words} · {columns}{more}"
         if self._sorted is not None:
             column, descending = self._sorted
             text += f" · by {self.pages.head[column]}, {'falling' if descending else 'rising'}"
@@ -132,14 +132,14 @@ class TablePane(PagedPane):
         """Report the full text of the cell at the cursor."""
         shown = self.record(self.cursor) if self.count else None
         if shown is not None and self.column < min(len(shown.cells), len(self.pages.head)):
-            self.post_message(self.Said(f"{self.pages.head[self.column]}: {shown.cells[self.column]}"))
+            self.post_message(self.Notice(f"{self.pages.head[self.column]}: {shown.cells[self.column]}"))
 
     def watch_has_focus(self, focused: bool) -> None:
         """Draw the cursor or not."""
         super().watch_has_focus(focused)
         self.refresh()
 
-    def action_aside(self, direction: int) -> None:
+    def action_sideways(self, direction: int) -> None:
         """Choose the next column in a direction."""
         if not self._widths:
             return
@@ -175,11 +175,11 @@ class TablePane(PagedPane):
             wanted = (self.column, True)
         elif self._sorted == (self.column, True):
             wanted = None
-        self.post_message(self.Said("Sorting …"))
+        self.post_message(self.Notice("Sorting …"))
         try:
             await self.pages.sort(wanted[0] if wanted else None, descending=bool(wanted and wanted[1]))
         except AlitaError as error:
-            self.post_message(self.Said(str(error), bad=True))
+            self.post_message(self.Notice(str(error), bad=True))
             return
         self._sorted = wanted
         self.forget()

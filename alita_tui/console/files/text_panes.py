@@ -30,7 +30,7 @@ class MarkdownPane(Pane):
         return len(self._lines)
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return how long the text is."""
         return counted(self._text.count("\n") + (not self._text.endswith("\n")), "line")
 
@@ -68,7 +68,7 @@ class CodePane(Pane):
         return len(self._lines)
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return how many lines there are."""
         return counted(self.count, "line")
 

@@ -103,7 +103,7 @@ class TreePane(Pane):
         return len(self._shown)
 
     @property
-    def told(self) -> str:
+    def size_words(self) -> str:
         """Return how many lines there are."""
         return counted(len(self._all), "line")
 

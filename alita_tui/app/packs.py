@@ -64,7 +64,7 @@ def export_pack(app: AppContext, path: Path, names: Sequence[str]) -> tuple[str,
         tools.append((record, redactor.value(evidence)))
     manifest, files = pack(path.stem, tools)
     signature = app.audit.signed(SIGNED_AS, manifest)
-    data = archive_bytes(manifest, files, app.audit.reading().public, signature)
+    data = archive_bytes(manifest, files, app.audit.checked().public, signature)
     read(data)  # a pack that cannot be read back is not written
     try:
         with path.open("xb") as file:
@@ -111,7 +111,7 @@ def signer(app: AppContext, pack: Pack) -> str:
         raise UsageError(
             "The pack is refused: its signature does not hold.", hint="Ask whoever made it for another one."
         )
-    ours = pack.key == app.audit.reading().public
+    ours = pack.key == app.audit.checked().public
     return "this home" if ours else f"the key {pack.key[:16]}…, which this home does not know"
 
 

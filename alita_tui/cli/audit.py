@@ -67,7 +67,7 @@ def verify(context: typer.Context, anchor: Anchor = "", json: Json = False) -> N
     app = AppContext.open(context.obj)
     problems = app.audit.verify()
     if anchor:
-        log = app.audit.reading()
+        log = app.audit.checked()
         problems += differences(log.raw, log.public, take(anchor))
     problems += library_problems(app) + session_problems(app)
     entries = app.audit.entries()
@@ -79,7 +79,7 @@ def verify(context: typer.Context, anchor: Anchor = "", json: Json = False) -> N
             typer.echo(reveal(problem))
         if len(problems) > _MAX_PROBLEMS:
             typer.echo(f"and {len(problems) - _MAX_PROBLEMS} more (--json has them all)")
-        if app.audit.reading().problems:
+        if app.audit.checked().problems:
             typer.echo("No tool runs until this is mended: alita audit repair", err=True)
     else:
         typer.echo(f"{len(entries)} entries; the chain is whole, and the sessions agree with it.")

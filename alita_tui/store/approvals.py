@@ -9,7 +9,7 @@ from contextlib import suppress
 from alita_tui.events import MOVED, STATE_AFTER, TAKEN_BACK, Ban, Move
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.ports.library import Approval, Standing
-from alita_tui.store.audit import AuditLog, Reading
+from alita_tui.store.audit import AuditLog, CheckedLog
 from alita_tui.store.entry import AuditEntry
 
 _KINDS = {words: kind for kind, words in MOVED.items()}
@@ -20,25 +20,23 @@ class AuditedApprovals:
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
-        self._reduced_reading: Reading | None = None
+        self._reduced_log: CheckedLog | None = None
         self._standing = Standing()
         self._guard = threading.Lock()  # the engine calls from its loop and from threads
 
     def standing(self) -> Standing:
         """Return what the newest entries say about each tool. Raises StoreError."""
         with self._guard:
-            reading = self._audit.reading()
+            log = self._audit.checked()
             # Start signing in a home that has not signed yet: from then on it accepts no unsigned log as its own.
-            if (reading.behind or not reading.public) and not reading.problems:
+            if (log.behind or not log.public) and not log.problems:
                 with suppress(StoreError):  # a read-only home is used as it is
                     self._audit.settle()
-                    reading = self._audit.reading()
-            if reading is not self._reduced_reading:
-                problem = (
-                    f"the audit log is not to be relied on: {reading.problems[0]}" if reading.problems else ""
-                )
-                self._standing = Standing(problem=problem) if problem else standing(reading.chain.entries)
-                self._reduced_reading = reading
+                    log = self._audit.checked()
+            if log is not self._reduced_log:
+                problem = f"the audit log is not to be relied on: {log.problems[0]}" if log.problems else ""
+                self._standing = Standing(problem=problem) if problem else standing(log.chain.entries)
+                self._reduced_log = log
             return self._standing
 
 

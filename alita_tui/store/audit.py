@@ -33,13 +33,13 @@ from alita_tui.store import disk
 from alita_tui.store.chain import Chain, read_chain
 from alita_tui.store.entry import ADOPTED, BEGUN_ANEW, GENESIS, REPAIRED, SIGNED, AuditEntry
 from alita_tui.store.heads import Head, Heads
-from alita_tui.store.judged import Reading, judged
+from alita_tui.store.log_check import CheckedLog, check_log
 from alita_tui.store.seal import Seal, new_key, public_of, sign, verifier
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["GENESIS", "AuditEntry", "AuditLog", "Reading"]
+__all__ = ["GENESIS", "AuditEntry", "AuditLog", "CheckedLog"]
 
 _HINT = "`alita audit verify` says what is wrong, `alita audit repair` what can be done about it."
 
@@ -53,38 +53,38 @@ class AuditLog:
         self._clock = clock
         self._seal = Seal(key_folder)
         self._heads = Heads(path.with_suffix(".head"), key_folder / "head")
-        self._last: Reading | None = None
+        self._last: CheckedLog | None = None
         self._guard = threading.RLock()  # the engine calls from its loop and from threads
 
     # --- reading
 
-    def reading(self) -> Reading:
+    def checked(self) -> CheckedLog:
         """Return the log as it is now; the same object as long as log and heads are the same, byte for byte."""
         with self._guard:
-            reading = self._look()
-            if reading.problems and self._path.exists():
+            log = self._look()
+            if log.problems and self._path.exists():
                 with suppress(OSError), self._locked():  # another process was half way through a write
-                    reading = self._look()
-            return reading
+                    log = self._look()
+            return log
 
     def entries(self) -> tuple[AuditEntry, ...]:
         """Return every readable entry, oldest first, even if the log cannot be relied on."""
-        return tuple(self.reading().chain.entries)
+        return tuple(self.checked().chain.entries)
 
     def verify(self) -> list[str]:
         """Return the problems, one line each, after checking every signature again."""
         with self._guard:
-            reading = self._look(fully=True)
-            if reading.problems and self._path.exists():
+            log = self._look(fully=True)
+            if log.problems and self._path.exists():
                 with suppress(OSError), self._locked():
-                    reading = self._look(fully=True)
-            return list(reading.problems)
+                    log = self._look(fully=True)
+            return list(log.problems)
 
     def head(self) -> Head | None:
         """Return the log's signed head; None if nothing was signed yet. Raises StoreError if the log is broken."""
         self.settle()
-        reading = self.reading()
-        return reading.heads[-1] if reading.heads else None
+        log = self.checked()
+        return log.heads[-1] if log.heads else None
 
     # --- writing
 
@@ -92,14 +92,14 @@ class AuditLog:
         """Sign and add one entry; return it as it is on disk. Raises StoreError, also if the log is broken."""
         unsigned = _storable(msgspec.structs.replace(entry, at=self._clock().isoformat()))
         with self._writing() as fd:
-            private, reading = self._ready_to_write(fd)
+            private, log = self._ready_to_write(fd)
             # A build is decided once: entering a verdict again returns the existing entry.
             duplicates = (
-                duplicate for duplicate in reversed(reading.chain.entries) if duplicate.same_verdict(unsigned)
+                duplicate for duplicate in reversed(log.chain.entries) if duplicate.same_verdict(unsigned)
             )
             if unsigned.session_id and (duplicate := next(duplicates, None)):
                 return duplicate
-            return self._write(fd, reading, private, unsigned)
+            return self._write(fd, log, private, unsigned)
 
     def enter(
         self,
@@ -159,13 +159,13 @@ class AuditLog:
 
     def _begun(self) -> str:
         """Return the hash of the entry with which a damaged log was begun anew; empty for a home's first log."""
-        first = next(iter(self.reading().chain.entries), None)
+        first = next(iter(self.checked().chain.entries), None)
         return first.hash if first and first.verdict == BEGUN_ANEW else ""
 
     def settle(self) -> None:
         """Create the key, adopt entries of an older alita, and include in the heads what a crash left out."""
-        reading = self.reading()
-        if reading.behind or not reading.public:
+        log = self.checked()
+        if log.behind or not log.public:
             with self._writing() as fd:
                 self._ready_to_write(fd)
 
@@ -177,15 +177,15 @@ class AuditLog:
         everything has to be approved again. The old log is kept aside.
         """
         with self._writing() as fd:
-            reading = self._look(fully=True)
-            if not reading.problems:
+            log = self._look(fully=True)
+            if not log.problems:
                 self._ready_to_write(fd)
                 return ""
             aside = disk.set_aside(self._path)
-            intact = next((copy for copy in (reading.raw, *copies) if reading.counts(copy)), None)
+            intact = next((copy for copy in (log.raw, *copies) if log.counts(copy)), None)
             private = self._seal.private()
             if intact is not None and private is not None:
-                content = intact[: max(head.size for head in reading.claimed)]
+                content = intact[: max(head.size for head in log.claimed)]
                 _replace(fd, content)
                 outcome, verdict = "what is on record was brought back, what is not was cut off", REPAIRED
             else:
@@ -199,11 +199,9 @@ class AuditLog:
             chain = read_chain(content, public_of(private))
             if chain.problems:
                 raise StoreError(f"{aside} could not be mended: {chain.problems[0]}.")
-            reading_now = self._look()
-            digest = sha256(reading.raw).hexdigest()
-            self._write(
-                fd, reading_now, private, _upkeep(verdict, self._clock(), digest, reading.problems[0])
-            )
+            current = self._look()
+            digest = sha256(log.raw).hexdigest()
+            self._write(fd, current, private, _upkeep(verdict, self._clock(), digest, log.problems[0]))
             return f"The damaged log is kept as {aside.name}; {outcome}."
 
     # --- signing for others
@@ -216,54 +214,54 @@ class AuditLog:
 
     def vouched(self, kind: str, text: str, signature: str) -> bool:
         """Return True if this home signed that text as this kind."""
-        public = self._seal.public or self.reading().public
+        public = self._seal.public or self.checked().public
         return bool(public) and verifier(public, kind)(text, signature)
 
     # --- internals
 
-    def _look(self, *, fully: bool = False) -> Reading:
+    def _look(self, *, fully: bool = False) -> CheckedLog:
         """Read the heads first, the log second: the log may be ahead of them, and is never read behind them."""
         heads_raw = self._heads.raw()
         raw = disk.read_bytes(self._path) or b""
         last = self._last
         if not fully and last is not None and last.heads_raw == heads_raw and last.raw == raw:
             return last
-        self._last = judged(raw, heads_raw, self._heads, self._seal.public, fully=fully)
+        self._last = check_log(raw, heads_raw, self._heads, self._seal.public, fully=fully)
         return self._last
 
-    def _ready_to_write(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
+    def _ready_to_write(self, fd: int) -> tuple[Ed25519PrivateKey, CheckedLog]:
         """Return the key and the log, created or brought up to date if needed. Raises StoreError if it is broken."""
-        reading = self._look()
-        if reading.problems:
+        log = self._look()
+        if log.problems:
             raise StoreError(
-                f"The audit log {self._path} is not to be relied on: {reading.problems[0]}.", hint=_HINT
+                f"The audit log {self._path} is not to be relied on: {log.problems[0]}.", hint=_HINT
             )
         private = self._seal.private()
         if private is None:
-            if reading.chain.signed:
+            if log.chain.signed:
                 raise StoreError(
                     f"The key that signs the audit log {self._path} cannot be reached.",
                     hint="Unlock the keyring and try again. Where the key is lost for good: alita audit repair",
                 )
             private = new_key()  # before it is stored: a head without its key is that of a log never signed
-            self._heads.write(self._signed_head(private, reading.chain, reading.raw))
+            self._heads.write(self._signed_head(private, log.chain, log.raw))
             self._seal.keep(private)
-            reading = self._look()
-        if reading.chain.entries and not reading.chain.signed:
-            text = f"{len(reading.chain.entries)} entries of an older alita, chained and not signed"
-            self._write(fd, reading, private, _upkeep(ADOPTED, self._clock(), "", text))
-            reading = self._look()
-        elif len(reading.heads) < 2 or any(head.size != reading.chain.size for head in reading.heads):
-            self._extend_heads(private, reading)
-            reading = self._look()
-        return private, reading
+            log = self._look()
+        if log.chain.entries and not log.chain.signed:
+            text = f"{len(log.chain.entries)} entries of an older alita, chained and not signed"
+            self._write(fd, log, private, _upkeep(ADOPTED, self._clock(), "", text))
+            log = self._look()
+        elif len(log.heads) < 2 or any(head.size != log.chain.size for head in log.heads):
+            self._extend_heads(private, log)
+            log = self._look()
+        return private, log
 
-    def _write(self, fd: int, reading: Reading, private: Ed25519PrivateKey, entry: AuditEntry) -> AuditEntry:
-        chain, size = reading.chain, len(reading.raw)
+    def _write(self, fd: int, log: CheckedLog, private: Ed25519PrivateKey, entry: AuditEntry) -> AuditEntry:
+        chain, size = log.chain, len(log.raw)
         # A torn tail is ended, not removed: nothing ever leaves this file.
         ending = b"" if chain.ended else b"\n"
         if entry.verdict == ADOPTED:
-            entry = msgspec.structs.replace(entry, digest=sha256(reading.raw + ending).hexdigest())
+            entry = msgspec.structs.replace(entry, digest=sha256(log.raw + ending).hexdigest())
         entry = msgspec.structs.replace(
             entry,
             sequence=chain.sequence + 1,
@@ -282,10 +280,10 @@ class AuditLog:
         self._extend_heads(private, self._look())
         return signed
 
-    def _extend_heads(self, private: Ed25519PrivateKey, reading: Reading) -> None:
+    def _extend_heads(self, private: Ed25519PrivateKey, log: CheckedLog) -> None:
         """Extend the heads to the whole log. If that fails, the entry is on record and the next one extends them."""
         with suppress(OSError, StoreError):
-            self._heads.write(self._signed_head(private, reading.chain, reading.raw))
+            self._heads.write(self._signed_head(private, log.chain, log.raw))
 
     def _signed_head(self, private: Ed25519PrivateKey, chain: Chain, raw: bytes) -> Head:
         head = Head(

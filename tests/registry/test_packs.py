@@ -348,7 +348,7 @@ def test_sources_claimed_by_a_pack_are_shown_and_not_adopted(shell: Shell, tmp_p
     audit = shell.app.audit
     file = tmp_path / "mine.alita"
     file.write_bytes(
-        archive_bytes(manifest, entries, audit.reading().public, audit.signed(SIGNED_AS, manifest))
+        archive_bytes(manifest, entries, audit.checked().public, audit.signed(SIGNED_AS, manifest))
     )
     shown = alita(tmp_path / "two", "import", str(file), "--show", "holder").stdout
     assert "there: source https://docs.python.org/0/" in shown and "180 more" in shown and len(shown) < 20_000

@@ -212,14 +212,14 @@ def test_a_log_of_ten_thousand_entries_is_judged_once_and_again_when_a_byte_chan
     with path.open("ab") as file:
         file.write(b"".join(many))
     log.settle()
-    first = log.reading()
-    assert log.reading() is first and len(first.chain.entries) == 10_000
+    first = log.checked()
+    assert log.checked() is first and len(first.chain.entries) == 10_000
     raw = path.read_bytes()
     stat = path.stat()
     at = raw.index(b'"sequence":5000,')
     path.write_bytes(raw[:at] + raw[at:].replace(b'"verdict":"approved"', b'"verdict":"rejected"', 1))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert "entry 5000 (tool_1 v1, rejected) was changed" in log.reading().problems[0]
+    assert "entry 5000 (tool_1 v1, rejected) was changed" in log.checked().problems[0]
 
 
 def test_a_failed_write_is_an_error(tmp_path):

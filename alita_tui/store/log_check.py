@@ -14,7 +14,7 @@ HeadsRaw = tuple[bytes | None, bytes | None]
 
 
 @dataclass
-class Reading:
+class CheckedLog:
     """The log as it is, with what is wrong."""
 
     raw: bytes
@@ -47,7 +47,7 @@ class Reading:
         return not read_chain(raw[: max(head.size for head in heads)], self.public).problems
 
 
-def judged(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bool = False) -> Reading:
+def check_log(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bool = False) -> CheckedLog:
     """Compare a log with its heads and its key.
 
     `own` is the home's public key (hex), empty if it cannot be reached: then the head beside the key names it.
@@ -65,7 +65,7 @@ def judged(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bo
         unsigned=covered if public else len(raw),
     )
     listed = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then the consequences
-    return Reading(raw, heads_raw, chain, listed, public, tuple(fitting))
+    return CheckedLog(raw, heads_raw, chain, listed, public, tuple(fitting))
 
 
 def _against_heads(

@@ -33,9 +33,9 @@ class Start(Value, frozen=True):
     argv: tuple[str, ...]
     """`{name}` is the tool's. The code is read from descriptor 5."""
     env: tuple[tuple[str, str], ...] = ()
-    kept: bool = False
+    persistent: bool = False
     """Whether one process answers all calls, with a line of JSON each on descriptor 4; otherwise each call has a
-    process that reads the arguments from stdin and writes the result to stdout. A kept process is started before
+    process that reads the arguments from stdin and writes the result to stdout. A persistent process is started before
     there is a tool: it writes `.` to descriptor 4, then reads the path of its file, a line end and the code."""
     reserved_bytes: int = 0
     """Address space that it reserves and does not use."""

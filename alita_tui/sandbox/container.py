@@ -165,7 +165,7 @@ def _start_settings(language: str) -> dict[str, Any] | None:
     start = runtime_of(language).start
     if start is None:
         return None
-    return {"env": [], "kept": False, **msgspec.to_builtins(start)}  # defaults are left out
+    return {"env": [], "persistent": False, **msgspec.to_builtins(start)}  # defaults are left out
 
 
 def _message(job: Job) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def ahead(job: Job, *, packages: bool) -> frozenset[str]:
     if job.language == "python":
         return imports_of(job.code, packages=packages)
     start = runtime_of(job.language).start
-    starts_ahead = start is not None and start.kept and job.kind == "run" and job.capabilities.none
+    starts_ahead = start is not None and start.persistent and job.kind == "run" and job.capabilities.none
     return frozenset((f"start:{job.language}",)) if starts_ahead else frozenset()
 
 

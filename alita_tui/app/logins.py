@@ -9,7 +9,7 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.system import files, secrets
 
 
-class KeptLogin:
+class StoredLogin:
     """The tokens of one server. Implements `Vault`; blocks."""
 
     def __init__(self, folder: Path, url: str) -> None:

@@ -68,7 +68,7 @@ class Added:
         return "suspended" if self.problem else "approved"
 
 
-class Found(Value, frozen=True):
+class FoundSkill(Value, frozen=True):
     """A skill in a folder of another agent. It is not loaded."""
 
     folder: str
@@ -221,13 +221,13 @@ class SkillBook:
         return data
 
 
-def discovered(below: Path) -> tuple[Found, ...]:
+def discovered(below: Path) -> tuple[FoundSkill, ...]:
     """Return the skills in the folders where other agents look for them; none of them is loaded."""
     places = [base / folder for base in (Path.home(), below) for folder in _FOLDERS]
     return tuple(_looked(tuple(dict.fromkeys(places))))
 
 
-def _looked(places: tuple[Path, ...]) -> Iterator[Found]:
+def _looked(places: tuple[Path, ...]) -> Iterator[FoundSkill]:
     from alita_tui.mcp_box.skills.format import SkillRefused
     from alita_tui.mcp_box.skills.reading import read_from
 
@@ -244,11 +244,11 @@ def _looked(places: tuple[Path, ...]) -> Iterator[Found]:
             try:
                 text = read_from(folder).text
             except SkillRefused as error:
-                yield Found(folder=str(folder), name=folder.name, problem=error.reason)
+                yield FoundSkill(folder=str(folder), name=folder.name, problem=error.reason)
             except UsageError as error:
-                yield Found(folder=str(folder), name=folder.name, problem=error.message)
+                yield FoundSkill(folder=str(folder), name=folder.name, problem=error.message)
             else:
-                yield Found(folder=str(folder), name=text.name, description=text.description)
+                yield FoundSkill(folder=str(folder), name=text.name, description=text.description)
 
 
 def differences(before: Skill, after: Skill) -> Iterator[str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _LONGEST_PLACE = 4
 """Digits of a place in a queue; longer ones may be the beginning of an id."""
 
-Standing = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+TaskStatus = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 
 
 class AgentEntry(Value, frozen=True, omit_defaults=False):
@@ -67,7 +67,7 @@ class TaskEntry(Value, frozen=True, omit_defaults=False):
 
     id: str
     """Its task id; the queue id of a task that did not begin."""
-    standing: Standing
+    standing: TaskStatus
     text: str
     at: str
     """When it was queued, began or was cancelled, ISO 8601."""
@@ -198,7 +198,7 @@ def _listed(
     return Tasks(session_id=state.session_id, paused=state.paused, tasks=(*passed, *queued))
 
 
-def _standing(outcome: str | None, *, runs: bool, phase: str) -> Standing:
+def _standing(outcome: str | None, *, runs: bool, phase: str) -> TaskStatus:
     match outcome:
         case None:  # a task that a crash cut off continues when the session opens
             return "waiting" if not runs or phase in ("waiting", "asking", "closed") else "running"

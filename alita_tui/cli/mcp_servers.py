@@ -125,8 +125,8 @@ def print_server(known: KnownServer) -> None:
     may = ", ".join((*spec.network, *spec.secrets)) or ("everything" if spec.place == "host" else "")
     if spec.place != "url":
         typer.echo(reveal(f"  may use {may or 'nothing but what it is given'}"))
-    if spec.requests_said:
-        typer.echo(reveal(f"  may {'; '.join(spec.requests_said)}"))
+    if spec.requests_in_words:
+        typer.echo(reveal(f"  may {'; '.join(spec.requests_in_words)}"))
     for name, reason in known.refused:
         typer.echo(reveal(f"  {name or 'its list'} cannot be used: {reason}"))
 

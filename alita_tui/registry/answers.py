@@ -12,7 +12,7 @@ _WAITING = 20
 
 
 class Answers:
-    """Implements `KeptAnswers`."""
+    """Implements `ProbeAnswers`."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents

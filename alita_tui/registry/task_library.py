@@ -23,7 +23,7 @@ from alita_tui.events import (
     build_digest,
 )
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.ports.library import FinishedRun, KeptAnswers, Library, SearchResult
+from alita_tui.spine.ports.library import FinishedRun, Library, ProbeAnswers, SearchResult
 from alita_tui.spine.text import one_line
 
 
@@ -91,7 +91,7 @@ class TaskLibrary:
         return tuple(sorted((*shared, *task_cards), key=lambda card: card.name))
 
     @property
-    def answers(self) -> KeptAnswers:
+    def answers(self) -> ProbeAnswers:
         """The answers of the library's tools to probes."""
         return self._library.answers
 

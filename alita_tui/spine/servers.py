@@ -66,7 +66,7 @@ class ServerSpec(Value, frozen=True):
         return tuple(method for method, may in granted if may)
 
     @property
-    def requests_said(self) -> tuple[str, ...]:
+    def requests_in_words(self) -> tuple[str, ...]:
         """The requests that it may make, in words."""
         times = "once" if self.model_calls == 1 else f"{self.model_calls} times"
         requests = (

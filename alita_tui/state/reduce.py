@@ -53,7 +53,7 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
         step=(0 if stranger else envelope.step) or state.step,  # 0: the event belongs to no task
     )
     event = envelope.event
-    if isinstance(event, servers.Told):
+    if isinstance(event, servers.ServerEvent):
         used_servers = servers.after(state.servers, envelope, event)
         state = state if used_servers is state.servers else replace(state, servers=used_servers)
     state = _apply(state, envelope)

@@ -41,7 +41,7 @@ class SeenServer(msgspec.Struct, frozen=True, gc=False):
 
 
 Servers = tuple[SeenServer, ...]
-Told = (
+ServerEvent = (
     e.ServerStarted
     | e.ServerStopped
     | e.ServerAsked
@@ -52,7 +52,7 @@ Told = (
 )
 
 
-def after(servers: Servers, envelope: Envelope, event: Told) -> Servers:
+def after(servers: Servers, envelope: Envelope, event: ServerEvent) -> Servers:
     """Return the servers after an event."""
     match event:
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):

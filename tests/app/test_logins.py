@@ -9,7 +9,7 @@ import keyring
 import keyring.backend
 import pytest
 
-from alita_tui.app.logins import KeptLogin
+from alita_tui.app.logins import StoredLogin
 
 
 class Drawer(keyring.backend.KeyringBackend):
@@ -44,7 +44,7 @@ def drawer() -> Iterator[Drawer]:
 
 
 def test_the_newest_login_counts_wherever_it_was_stored(tmp_path: Path, drawer: Drawer) -> None:
-    login = KeptLogin(tmp_path, "https://mcp.example")
+    login = StoredLogin(tmp_path, "https://mcp.example")
     login.write("first")
     drawer.open = False
     login.write("second")

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 
-from alita_tui.app.logins import KeptLogin
+from alita_tui.app.logins import StoredLogin
 from alita_tui.mcp_box.remote.http import over_http
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.oauth import login
@@ -48,7 +48,7 @@ def told() -> dict[str, Any]:
     return known
 
 
-def registered(kept: KeptLogin) -> None:
+def registered(kept: StoredLogin) -> None:
     """Keep a client that was registered by hand, as a person would."""
     known = told()
     if known.get("client_id"):
@@ -60,7 +60,7 @@ def registered(kept: KeptLogin) -> None:
 
 
 async def main(url: str) -> int:
-    kept = KeptLogin(Path(tempfile.mkdtemp()), url)
+    kept = StoredLogin(Path(tempfile.mkdtemp()), url)
     registered(kept)
     async with login(url, kept, kept.lock, browser, POLICY, lambda *_: None) as auth:
         link = Link(over_http(url, {}, POLICY, auth), lambda asked: print("asked", asked), mode="auto")

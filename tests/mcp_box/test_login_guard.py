@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from starlette.responses import RedirectResponse, StreamingResponse
 
-from alita_tui.app.logins import KeptLogin
+from alita_tui.app.logins import StoredLogin
 from alita_tui.mcp_box.remote.http import over_http
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.oauth import login
@@ -63,7 +63,7 @@ def far_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[O
 async def logged_in(lab: OAuth, policy: AddressPolicy, folder: Path) -> list[str]:
     """Log in and use the server; return the pages that the person was sent to."""
     url, pages = lab.resource_url + "/mcp", []
-    kept = KeptLogin(folder / "logins", url)
+    kept = StoredLogin(folder / "logins", url)
 
     async def browser(page: str) -> None:
         pages.append(page)

@@ -13,7 +13,7 @@ import httpx2
 import keyring
 import pytest
 
-from alita_tui.app.logins import KeptLogin
+from alita_tui.app.logins import StoredLogin
 from alita_tui.mcp_box.remote.http import over_http
 from alita_tui.mcp_box.remote.link import Link, LinkError
 from alita_tui.mcp_box.remote.oauth import login, quiet_login
@@ -106,20 +106,20 @@ async def browser(url: str) -> None:
         await client.get(url)
 
 
-async def log_in(lab: OAuth, kept: KeptLogin) -> str:
+async def log_in(lab: OAuth, kept: StoredLogin) -> str:
     url = lab.resource_url + "/mcp"
     async with login(url, kept, kept.lock, browser, POLICY, unlearned) as auth:
         return await hello(link(url, auth=auth))
 
 
-async def quietly(lab: OAuth, kept: KeptLogin) -> str:
+async def quietly(lab: OAuth, kept: StoredLogin) -> str:
     url = lab.resource_url + "/mcp"
     return await hello(link(url, auth=await quiet_login(url, kept, kept.lock, "far", unlearned)))
 
 
 async def test_a_login_survives_restarts_and_is_refreshed_at_its_own_server(tmp_path: Path) -> None:
     with oauth_lab(lifetime=12.0) as lab:  # refreshed ten seconds early
-        kept = KeptLogin(tmp_path / "logins", lab.resource_url + "/mcp")
+        kept = StoredLogin(tmp_path / "logins", lab.resource_url + "/mcp")
         with pytest.raises(LinkError, match="asks for a login"):
             await quietly(lab, kept)
         lab.log.clear()
@@ -137,7 +137,7 @@ async def test_a_login_survives_restarts_and_is_refreshed_at_its_own_server(tmp_
 
 async def test_a_server_may_require_a_second_login_during_the_first(tmp_path: Path) -> None:
     with oauth_lab() as lab:
-        kept = KeptLogin(tmp_path / "logins", kept_url(lab))
+        kept = StoredLogin(tmp_path / "logins", kept_url(lab))
         async with login(kept_url(lab), kept, kept.lock, browser, POLICY, unlearned) as auth:
             assert await hello(link(kept_url(lab), auth=auth)) == "hello"
             lab.expire()
@@ -147,13 +147,13 @@ async def test_a_server_may_require_a_second_login_during_the_first(tmp_path: Pa
 
 async def test_two_processes_refresh_once(tmp_path: Path) -> None:
     with oauth_lab(lifetime=11.5) as lab:
-        kept = KeptLogin(tmp_path / "logins", lab.resource_url + "/mcp")
+        kept = StoredLogin(tmp_path / "logins", lab.resource_url + "/mcp")
         assert await log_in(lab, kept) == "hello"
         await asyncio.sleep(1.7)
         lab.lifetime = 60.0
         lab.log.clear()
         both = await asyncio.gather(
-            *(quietly(lab, KeptLogin(tmp_path / "logins", kept_url(lab))) for _ in range(2))
+            *(quietly(lab, StoredLogin(tmp_path / "logins", kept_url(lab))) for _ in range(2))
         )
         assert both == ["hello", "hello"]
         assert lab.log == ["refresh_token"]
@@ -163,7 +163,7 @@ def kept_url(lab: OAuth) -> str:
     return lab.resource_url + "/mcp"
 
 
-def without_tokens(kept: KeptLogin) -> int:
+def without_tokens(kept: StoredLogin) -> int:
     """Take the tokens of a login away, as a server does that revokes them; return the port that was registered."""
     stored = json.loads(kept.read())
     kept.write(json.dumps({key: value for key, value in stored.items() if key not in ("tokens", "expires")}))
@@ -174,7 +174,7 @@ async def test_a_login_comes_back_to_the_port_that_was_registered_or_registers_a
     tmp_path: Path,
 ) -> None:
     with oauth_lab() as lab:
-        kept = KeptLogin(tmp_path / "logins", kept_url(lab))
+        kept = StoredLogin(tmp_path / "logins", kept_url(lab))
         assert await log_in(lab, kept) == "hello"
         for _ in range(5):  # on a busy machine another program may have got the port meanwhile
             port = without_tokens(kept)
@@ -212,7 +212,7 @@ async def test_only_the_expected_redirect_is_accepted_and_then_the_port_is_close
         await browser(f"{back}?code=stolen&state=guessed")
 
     with oauth_lab() as lab:
-        kept = KeptLogin(tmp_path / "logins", kept_url(lab))
+        kept = StoredLogin(tmp_path / "logins", kept_url(lab))
         async with login(kept_url(lab), kept, kept.lock, foreign, POLICY, unlearned) as auth:
             with pytest.raises(LinkError, match="[Ss]tate"):
                 await link(kept_url(lab), auth=auth).open(60)
@@ -230,10 +230,10 @@ async def test_tokens_are_stored_in_the_keyring_if_there_is_one(tmp_path: Path) 
     keyring.set_keyring(drawer)
     try:
         with oauth_lab() as lab:
-            kept = KeptLogin(tmp_path / "logins", kept_url(lab))
+            kept = StoredLogin(tmp_path / "logins", kept_url(lab))
             assert await log_in(lab, kept) == "hello"
             assert "access_token" in json.loads(kept.read())["tokens"]
-            assert await quietly(lab, KeptLogin(tmp_path / "logins", kept_url(lab))) == "hello"
+            assert await quietly(lab, StoredLogin(tmp_path / "logins", kept_url(lab))) == "hello"
             assert not list((tmp_path / "logins").glob("*.json"))
             kept.forget()
             assert kept.read() == ""

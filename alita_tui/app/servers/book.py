@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from alita_tui.app.identity import me, new_id, now
-from alita_tui.app.logins import KeptLogin
+from alita_tui.app.logins import StoredLogin
 from alita_tui.app.secrets import learned_first
 from alita_tui.app.servers.package_folders import tidy
 from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest, ready
@@ -177,7 +177,7 @@ class ServerBook:
                 )
                 archived.append(str(record.draft.name))
         if server.spec.url:
-            KeptLogin(self._app.paths.config / "logins", server.spec.url).forget()
+            StoredLogin(self._app.paths.config / "logins", server.spec.url).forget()
         self._documents.remove(name)
         self._tidy(server.spec.folder)
         return tuple(archived)
@@ -387,7 +387,7 @@ class LazyServers:
         """Return the authentication for a server that asks for one."""
         from alita_tui.mcp_box.remote.oauth import login, quiet_login
 
-        stored = KeptLogin(self._app.paths.config / "logins", spec.url)
+        stored = StoredLogin(self._app.paths.config / "logins", spec.url)
         if self._show is None:
             return await quiet_login(spec.url, stored, stored.lock, spec.name, self._redactor.learn)
         return await self.logged_in.enter_async_context(

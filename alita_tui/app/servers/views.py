@@ -58,7 +58,7 @@ def _line(book: ServerBook, server: KnownServer, risks_of: _Risks) -> ServerLine
 
 def _may_use(spec: ServerSpec) -> tuple[str, ...]:
     used = (*spec.network, *spec.secrets) or (("all that you may",) if spec.place == "host" else ())
-    return (*used, *(f"may {request}" for request in spec.requests_said))
+    return (*used, *(f"may {request}" for request in spec.requests_in_words))
 
 
 def _tool(server: KnownServer, offered: Offered, risks_of: _Risks) -> ServerTool:

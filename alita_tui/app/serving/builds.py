@@ -25,7 +25,7 @@ from alita_tui.spine.errors import AlitaError, StoreLocked, UsageError
 from alita_tui.spine.fence import defused
 from alita_tui.spine.grants import faults
 from alita_tui.spine.ports.builds import BuildOrder
-from alita_tui.spine.ports.serving import BuildRequest, Client, Standing
+from alita_tui.spine.ports.serving import BuildRequest, BuildStatus, Client
 from alita_tui.spine.text import one_line
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,47}")
@@ -57,9 +57,9 @@ class RequestedBuild(Value, frozen=True):
         return self.state not in ("building", "waiting")
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> BuildStatus:
         """Its state as reported to the client."""
-        return Standing(build_id=self.session_id, name=self.name, state=self.state, text=self.text)
+        return BuildStatus(build_id=self.session_id, name=self.name, state=self.state, text=self.text)
 
 
 class RequestedBuilds:
@@ -79,13 +79,13 @@ class RequestedBuilds:
         """Return the digests of the tools that clients requested and the person approved. Block on the disk."""
         return frozenset(entry.digest for entry in self._all() if entry.digest)
 
-    async def begin(self, client: Client, request: BuildRequest) -> Standing:
+    async def begin(self, client: Client, request: BuildRequest) -> BuildStatus:
         """Begin a build and return its handle at once. Raise UsageError, StoreError."""
         order = _order(f"The MCP client {client.name}", request)
         async with self._begin:
             unfinished = [earlier for earlier in await asyncio.to_thread(self._all) if not earlier.ended]
             if waiting := next((earlier for earlier in unfinished if earlier.name == request.name), None):
-                return waiting.standing
+                return waiting.status
             await asyncio.to_thread(self._check, request)
             session = await open_session(self._capped(), None, parks=True)
             entry = RequestedBuild(
@@ -97,7 +97,7 @@ class RequestedBuilds:
         session.send(Improve(proposal=f"mcp:{request.name}", text=str(one_line(text, 600)), order=order))
         self._run(session, entry)
         self.watch()
-        return entry.standing
+        return entry.status
 
     def _check(self, request: BuildRequest) -> None:
         """Raise UsageError if no build may begin now."""
@@ -175,14 +175,14 @@ class RequestedBuilds:
         stats = [file.stat() for file in (path, beside) if file.exists()]
         return (session_id, *((stat.st_mtime_ns, stat.st_size) for stat in stats))
 
-    def standing(self, build_id: str) -> Standing:
+    def status(self, build_id: str) -> BuildStatus:
         """Return how far a build is. Raise UsageError."""
         entry = next((candidate for candidate in self._all() if candidate.session_id == build_id), None)
         if entry is None:
             raise UsageError(f"No build {one_line(build_id, 60)} was asked for here.")
         if not entry.ended:
             entry = self._settle(entry)
-        return entry.standing
+        return entry.status
 
     def _settle(self, entry: RequestedBuild) -> RequestedBuild:
         """Store the state of a build as its session's record shows it, and return it. Raise StoreError."""

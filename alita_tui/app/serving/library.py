@@ -16,7 +16,7 @@ from alita_tui.app.serving.offers import Offers
 from alita_tui.events import Artefact, Json, Origin, ToolRecord, ToolState, build_digest
 from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.spine.errors import AlitaError, RegistryError, UsageError
-from alita_tui.spine.ports.serving import Answer, BuildRequest, Client, Document, Prompt, Standing, Tell
+from alita_tui.spine.ports.serving import Answer, BuildRequest, BuildStatus, Client, Document, Prompt, Tell
 
 T = TypeVar("T")
 
@@ -170,7 +170,7 @@ class Serving:
         """Whether clients may ask for tools: the settings allow it, and a model is configured."""
         return self._chosen.builds_per_day > 0 and not self._app.demo
 
-    async def build(self, client: Client, request: BuildRequest) -> Standing:
+    async def build(self, client: Client, request: BuildRequest) -> BuildStatus:
         """Begin a build that waits for the person. Raise UsageError."""
         if not self.builds:
             raise UsageError("No tool can be asked for here.", hint="The setting is mcp.builds_per_day.")
@@ -180,9 +180,9 @@ class Serving:
         """Continue builds that were requested earlier, once the person decides."""
         self._builds.watch()
 
-    async def standing(self, build_id: str) -> Standing:
+    async def status(self, build_id: str) -> BuildStatus:
         """Return how far a build is. Raise UsageError."""
-        return await asyncio.to_thread(self._builds.standing, build_id)
+        return await asyncio.to_thread(self._builds.status, build_id)
 
     def prompts(self) -> tuple[Prompt, ...]:
         """Return recipes, where they are offered."""

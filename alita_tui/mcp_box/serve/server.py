@@ -31,10 +31,10 @@ from alita_tui.events import Json, ToolRecord, ready
 from alita_tui.mcp_box.serve import results
 from alita_tui.mcp_box.serve.descriptors import BUILD, CALL, SEARCH, STATUS, described
 from alita_tui.mcp_box.serve.progress import progress
-from alita_tui.mcp_box.serve.reading import Reading
+from alita_tui.mcp_box.serve.resources import Resources
 from alita_tui.mcp_box.serve.shelf import Shelf
 from alita_tui.spine.errors import AlitaError, UsageError
-from alita_tui.spine.ports.serving import BuildRequest, Client, Served, Standing
+from alita_tui.spine.ports.serving import BuildRequest, BuildStatus, Client, Served
 from alita_tui.spine.text import neutralise, one_line
 
 Context = ServerRequestContext[Any, Any]
@@ -89,7 +89,7 @@ class ToolServer:
         """`version` is alita's; `listed` is the most tools that are listed: a client has to search for others."""
         self._served = served
         self._shelf = Shelf(served, listed=listed)
-        self._reading = Reading(served)
+        self._resources = Resources(served)
         self._events = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._events, max_subscriptions=_MOST_STREAMS)
         self._legacy: WeakSet[Connection] = WeakSet()
@@ -215,7 +215,7 @@ class ToolServer:
             case _ if name == BUILD and self._served.builds:
                 return _build_status(await self._served.build(client, _request(arguments)))
             case _ if name == STATUS and self._served.builds:
-                return _build_status(await self._served.standing(str(arguments.get("build_id", ""))))
+                return _build_status(await self._served.status(str(arguments.get("build_id", ""))))
             case _:
                 return await self._run(context, client, name, arguments)
 
@@ -260,7 +260,7 @@ class ToolServer:
 
     async def _list_resources(self, context: Context, _: t.PaginatedRequestParams | None) -> Json:
         with _as_protocol():
-            return _complete({"resources": await self._reading.listed(client_of(context))})
+            return _complete({"resources": await self._resources.listed(client_of(context))})
 
     async def _list_templates(self, _: Context, __: t.PaginatedRequestParams | None) -> Json:
         description = "A file that one of your calls left."
@@ -274,7 +274,7 @@ class ToolServer:
     async def _read_resource(self, context: Context, params: t.ReadResourceRequestParams) -> Json:
         uri = str(params.uri)
         with _as_protocol():
-            content = await self._reading.read(client_of(context), uri)
+            content = await self._resources.read(client_of(context), uri)
         if content is None:
             code = t.INVALID_PARAMS if context.protocol_version >= MODERN else -32002
             raise MCPError(code, f"Resource not found: {one_line(uri, 200)}", {"uri": uri[:2000]})
@@ -282,11 +282,11 @@ class ToolServer:
 
     async def _list_prompts(self, _: Context, __: t.PaginatedRequestParams | None) -> Json:
         with _as_protocol():
-            return _complete({"prompts": await self._reading.prompts()})
+            return _complete({"prompts": await self._resources.prompts()})
 
     async def _get_prompt(self, _: Context, params: t.GetPromptRequestParams) -> Json:
         with _as_protocol():
-            prompt = await self._reading.prompt(params.name, params.arguments or {})
+            prompt = await self._resources.prompt(params.name, params.arguments or {})
         if prompt is None:
             raise MCPError(t.INVALID_PARAMS, f"Unknown prompt: {one_line(params.name, 60)}")
         return _complete(prompt)
@@ -331,8 +331,8 @@ def _request(arguments: Json) -> BuildRequest:
         raise UsageError(f"{BUILD} was asked in another way than its input schema says: {error}.") from error
 
 
-def _build_status(standing: Standing) -> dict[str, Any]:
-    status = msgspec.to_builtins(standing)
-    if standing.state in ("building", "waiting"):
-        status["poll_after_seconds"] = _POLL_SECONDS
-    return results.plain(status)
+def _build_status(status: BuildStatus) -> dict[str, Any]:
+    fields = msgspec.to_builtins(status)
+    if status.state in ("building", "waiting"):
+        fields["poll_after_seconds"] = _POLL_SECONDS
+    return results.plain(fields)

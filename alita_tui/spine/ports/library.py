@@ -50,7 +50,7 @@ class SearchResult(Value, frozen=True):
     """The reasons for the probability, in a few words."""
 
 
-class KeptAnswers(Protocol):
+class ProbeAnswers(Protocol):
     """Answers of tools to probes, by the digest of the tool and by the probe's input. Blocks on the disk."""
 
     def of(self, digest: str) -> Mapping[str, Json]:
@@ -67,7 +67,7 @@ class Library(Protocol):
         """Return the newest runnable version of every tool, by name."""
 
     @property
-    def answers(self) -> KeptAnswers:
+    def answers(self) -> ProbeAnswers:
         """Return the store of the tools' answers to probes."""
 
     def records(self) -> tuple[ToolRecord, ...]:

@@ -44,7 +44,7 @@ class BuildRequest(Value, frozen=True):
     """Hosts that it needs, as `name:port`; a person decides whether they are granted."""
 
 
-class Standing(Value, frozen=True):
+class BuildStatus(Value, frozen=True):
     """The state of a build."""
 
     build_id: str
@@ -95,10 +95,10 @@ class Served(Protocol):
     def builds(self) -> bool:
         """Whether clients may request tools."""
 
-    async def build(self, client: Client, request: BuildRequest) -> Standing:
+    async def build(self, client: Client, request: BuildRequest) -> BuildStatus:
         """Begin a build that waits for a person's verdict. Raise UsageError."""
 
-    async def standing(self, build_id: str) -> Standing:
+    async def status(self, build_id: str) -> BuildStatus:
         """Return the state of a build that a client requested. Raise UsageError."""
 
     def prompts(self) -> tuple[Prompt, ...]:

@@ -222,12 +222,12 @@ async def test_an_interrupted_build_is_resumed_once(tmp_path: Path, monkeypatch:
         RequestedBuild(session_id="20200101-000000-bbbb", name="gone", client="x", at=now().isoformat())
     )
     builds.watch()
-    await lab.until(lambda: builds.standing("20200101-000000-bbbb").state == "failed")
+    await lab.until(lambda: builds.status("20200101-000000-bbbb").state == "failed")
     await lab.until(lambda: opened)
     await asyncio.sleep(2 * serving_builds._LOOK_SECONDS)
     await builds.close()
     assert opened == [session_id], "what gets no further is not begun again and again"
-    assert builds.standing(session_id).state == "building"
+    assert builds.status(session_id).state == "building"
     app.close()
 
 

@@ -16,7 +16,7 @@ _DOCUMENT = re.compile(r"alita://((?:transcript|audit)/[A-Za-z0-9_-]{1,80})")
 _MOST_LISTED = 200
 
 
-class Reading:
+class Resources:
     """Resources and prompts, as JSON."""
 
     def __init__(self, served: Served) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from alita_tui import events as e
@@ -18,37 +16,14 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import CloseSession, Command, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
+from alita_tui.spine.ports.models import ModelRequest
 from alita_tui.state.reduce import reduce_all
-from tests.agent.lab import Findings, Lab, Priced, draft, say
+from tests.agent.lab import Findings, Lab, draft, say
 from tests.agent.replies import BUILD, approve
-from tests.agent.test_parallel import until
-from tests.agent.test_two_builds import leave_verdicts
+from tests.agent.side_by_side import Gate, hand, lead, leave_verdicts, nothing, part, report, together, until
 
 TASK = SubmitTask(text="/team compare two towns")
 DONE = say("answer", text="compared")
-
-
-def hand(role: str, goal: str, **more: Any) -> e.ToolRequest:
-    return e.ToolRequest(call_id="", name="delegate", arguments={"role": role, "goal": goal, **more})
-
-
-def together(*parts: e.ToolRequest) -> Any:
-    """One reply that hands on several parts."""
-    replies = [say(part.name, **part.arguments) for part in parts]
-    return msgspec.structs.replace(replies[0], requests=tuple(one for r in replies for one in r.requests))
-
-
-def lead(*replies: Any) -> Rule:
-    return Rule(role="orchestrator", match="TASK: ", replies=replies)
-
-
-def part(goal: str, *replies: Any) -> Rule:
-    return Rule(role="specialist", match=f"GOAL: {goal}", replies=replies)
-
-
-def report(text: str = "found", **more: Any) -> Any:
-    return say("report", result=text, **more)
 
 
 def lab(folder: Path, *rules: Rule, **more: Any) -> Lab:
@@ -73,39 +48,6 @@ def whole(request: ModelRequest) -> str:
         message.text + json.dumps([call.arguments for call in message.requests])
         for message in request.messages
     )
-
-
-class Gate:
-    """Holds the replies to agents with certain goals until the test lets them go."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *goals: str) -> None:
-        self.closed = set(goals)
-        self.at: set[str] = set()
-        self.together = 0
-        moved = asyncio.Condition()
-        self._moved = moved
-        through = Priced.reply
-
-        async def reply(model: Priced, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-            said = request.messages[0].text.partition("\n")[0] if request.messages else ""
-            goal = said.removeprefix("GOAL: ")
-            self.at.add(goal)
-            self.together = max(self.together, len(self.at & self.goals))
-            try:
-                async with moved:
-                    await moved.wait_for(lambda: goal not in self.closed)
-            finally:
-                self.at.discard(goal)
-            async for piece in through(model, request):
-                yield piece
-
-        self.goals = set(goals)
-        monkeypatch.setattr(Priced, "reply", reply)
-
-    async def open(self, *goals: str) -> None:
-        async with self._moved:
-            self.closed -= set(goals) or self.closed
-            self._moved.notify_all()
 
 
 # --- what an agent sees ---------------------------------------------------------------------
@@ -290,11 +232,6 @@ async def test_agents_take_no_slot_of_the_session(tmp_path: Path) -> None:
 
 
 # --- failing --------------------------------------------------------------------------------
-
-
-def nothing(goal: str) -> Rule:
-    """An agent whose model gives no valid action, ever."""
-    return part(goal, *(say("no_such_action") for _ in range(8)))
 
 
 async def test_a_failed_agent_is_retried_once_with_the_reason_while_the_others_continue(

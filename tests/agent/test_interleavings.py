@@ -22,8 +22,20 @@ from alita_tui.view.fingerprint import fingerprint
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from tests.agent.lab import Findings, Lab, Priced, say
-from tests.agent.test_delegation import Gate, hand, lead, nothing, part, report, together
-from tests.agent.test_parallel import at_work, begun, ended, sound, until
+from tests.agent.side_by_side import (
+    Gate,
+    at_work,
+    begun,
+    ended,
+    hand,
+    lead,
+    nothing,
+    part,
+    report,
+    sound,
+    together,
+    until,
+)
 
 KINDS = ("report", "search", "fail", "poor", "hand on")
 """What an agent does: reports, works first, gives nothing, spends its share, hands its part on."""

@@ -11,30 +11,12 @@ import pytest
 from alita_tui import events as e
 from alita_tui.agent.outcomes import outcomes_of
 from alita_tui.events import Lock, Rating, RunReport, TaskFinished
-from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import Command, GiveFeedback, SubmitTask
 from alita_tui.spine.laws import check
-from alita_tui.toolsmith.contract import draft_from, normalise
-from tests.agent.lab import Lab, conversation, draft, say
+from alita_tui.toolsmith.contract import normalise
+from tests.agent.lab import Lab, conversation, say
 from tests.agent.replies import approve
-
-TASK = SubmitTask(text="double four")
-DOUBLE = normalise(draft_from(draft().requests[0].arguments))
-RUN = say("run_tool", name="double_it", arguments={"x": 4})
-EIGHT = RunReport(status="ok", exit_code=0, result=8)
-
-
-def lab(folder: Path, *replies: ScriptReply, **options: Any) -> Lab:
-    """A session whose library holds `double_it`."""
-    rules = [
-        Rule(role="orchestrator", match="TASK: (double|triple)", replies=replies),
-        Rule(role="orchestrator", match="TASK: ", replies=(say("answer", text="as you say"),)),
-        Rule(role="toolsmith", match="Tool name: triple_it", replies=(draft("triple_it"),)),
-    ]
-    made = Lab(folder, rules=rules, **options)
-    if not made.shelf.cards():
-        made.shelf.register(DOUBLE, Lock(), approval_id="p0", digest=e.BuildDigest(DOUBLE.digest), sources=())
-    return made
+from tests.agent.tool_lab import DOUBLE, EIGHT, RUN, TASK, lab
 
 
 def grades(made: Lab, name: str = "double_it") -> list[str]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import (
     AnswerQuestion,
     CancelTask,
-    CloseSession,
     Interrupt,
     PutOff,
     ResolveApproval,
@@ -26,26 +24,13 @@ from alita_tui.spine.commands import (
 )
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
-from alita_tui.state.reduce import reduce, reduce_all
-from alita_tui.state.session import SessionState
-from alita_tui.view.fingerprint import fingerprint
-from alita_tui.view.fold import fold, fold_all
-from alita_tui.view.model import SessionView
+from alita_tui.state.reduce import reduce_all
 from tests.agent.lab import Lab, Priced, draft, say
-from tests.agent.test_outcomes import EIGHT, RUN
-from tests.agent.test_outcomes import lab as with_a_tool
+from tests.agent.side_by_side import at_work, begun, doing, ended, sound, until
+from tests.agent.tool_lab import EIGHT, RUN
+from tests.agent.tool_lab import lab as with_a_tool
 
 NAMES = ("alpha", "beta", "gamma", "delta")
-
-
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(180):
-        while not true():
-            await asyncio.sleep(0.001)  # what is done in threads needs its time, too
-
-
-def doing(task: str, *replies: object) -> Rule:
-    return Rule(role="orchestrator", match=f"TASK: {task}", replies=replies)  # type: ignore[arg-type]
 
 
 def looking(task: str) -> Rule:
@@ -85,41 +70,9 @@ def task_in(request: ModelRequest) -> str:
     return told[-1].partition(": ")[2].split()[0] if told else ""
 
 
-def begun(lab: Lab) -> list[str]:
-    return [one.text for one in lab.events(e.TaskSubmitted)]
-
-
 def id_of(lab: Lab, text: str) -> e.TaskId:
     found: list[e.TaskSubmitted] = lab.events(e.TaskSubmitted)
     return next(one.task_id for one in found if one.text == text)
-
-
-def ended(lab: Lab) -> dict[str, str]:
-    texts = {one.task_id: one.text for one in lab.events(e.TaskSubmitted)}
-    return {texts[one.task_id]: one.outcome for one in lab.events(e.TaskFinished)}
-
-
-def sound(lab: Lab) -> None:
-    """The laws hold, and a replay shows what was shown live, event by event and at once."""
-    assert check(lab.bus.history, complete=True) == []
-    view, state = SessionView(), SessionState()
-    for envelope in lab.bus.history:
-        view, state = fold(view, envelope), reduce(state, envelope)
-    assert fingerprint(view) == fingerprint(fold_all(lab.bus.history))
-    assert state == reduce_all(lab.bus.history)
-    assert not state.lanes and not state.running, "everything has ended"
-
-
-@asynccontextmanager
-async def at_work(lab: Lab) -> AsyncIterator[None]:
-    """The engine runs; at the end the process is gone."""
-    await lab.begin()
-    running = asyncio.create_task(lab.engine.run())
-    try:
-        yield
-    finally:
-        lab.engine.send(CloseSession())
-        await running
 
 
 def submit(lab: Lab, *names: str) -> None:

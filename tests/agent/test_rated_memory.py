@@ -18,8 +18,8 @@ from alita_tui.store.documents import DocumentTable
 from tests.agent.lab import Lab, say
 from tests.agent.replies import BUILD, DONE, TASK, approve, rules
 from tests.agent.replies import RUN as RUN_BUILT
-from tests.agent.test_outcomes import EIGHT, RUN, lab
-from tests.agent.test_outcomes import TASK as DOUBLE
+from tests.agent.tool_lab import EIGHT, RUN, lab
+from tests.agent.tool_lab import TASK as DOUBLE
 
 DOWN, UP, UNDO = GiveFeedback(rating="down"), GiveFeedback(rating="up"), GiveFeedback(rating="up", undo=True)
 

@@ -14,7 +14,7 @@ from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.history import History
 from alita_tui.spine.origin import in_task, working_on
 from tests.agent.lab import Lab, say
-from tests.agent.test_parallel import doing
+from tests.agent.side_by_side import doing
 
 
 async def test_records_of_earlier_tasks_are_not_read_for_what_this_task_lacks(

@@ -12,7 +12,7 @@ from alita_tui.agent.outcomes import relevant
 from alita_tui.events import RunReport, TaskFinished
 from alita_tui.spine.commands import Command, GiveFeedback, SubmitTask
 from tests.agent.lab import Lab, conversation, say
-from tests.agent.test_outcomes import RUN, lab
+from tests.agent.tool_lab import RUN, lab
 
 TASK = SubmitTask(text="double the score of my orchid show, then send flowers to the umbrella club")
 FIND = say("find_tool", query="multiply a number by two")

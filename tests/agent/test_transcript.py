@@ -19,7 +19,7 @@ from alita_tui.agent.transcript import Transcript
 from alita_tui.events import MemoryItem, ToolRequest
 from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.spine.origin import LEAD
-from tests.agent.test_outcomes import DOUBLE
+from tests.agent.tool_lab import DOUBLE
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 

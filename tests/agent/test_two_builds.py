@@ -8,9 +8,10 @@ import pytest
 
 from alita_tui import events as e
 from alita_tui.llm.scripted import Rule, ScriptReply, ScriptRequest
-from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
+from alita_tui.spine.commands import CloseSession, Command
 from tests.agent.lab import Lab, conversation, draft
 from tests.agent.replies import DONE, TASK, verdict
+from tests.agent.side_by_side import leave_verdicts
 
 NAMES = ("double_it", "halve_it")
 
@@ -26,16 +27,6 @@ def script(*more: ScriptRequest) -> list[Rule]:
         for name in NAMES
     ]
     return [Rule(role="orchestrator", match="TASK: ", replies=(both, DONE)), *smiths]
-
-
-def leave_verdicts(lab: Lab, *names: str) -> None:
-    for parked in lab.desk.pending():
-        if parked.name in names:
-            decided = e.Verdict(decision="approved", by="somebody", via="cli")
-            lab.desk.leave(
-                parked.approval_id,
-                ResolveApproval(approval_id=parked.approval_id, digest=parked.digest, verdict=decided),
-            )
 
 
 async def test_with_nobody_there_both_are_made_and_wait(tmp_path: Path) -> None:

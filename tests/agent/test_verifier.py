@@ -14,7 +14,7 @@ from alita_tui.spine.commands import SubmitTask
 from alita_tui.view.trace import rows_for
 from tests.agent.lab import Lab, draft, say
 from tests.agent.replies import BUILD, RUN, approve
-from tests.agent.test_parallel import doing
+from tests.agent.side_by_side import doing
 
 TASK = SubmitTask(text="double four")
 

@@ -28,7 +28,7 @@ from alita_tui.spine.laws import check
 from alita_tui.store.documents import DocumentTable
 from tests.cli.audited import TOOL, Shell
 from tests.crash.scene import open_app
-from tests.llm.test_embedding import static_folder
+from tests.llm.static_models import static_folder
 from tests.support import streams
 from tests.support.servers.embedding_server import EmbeddingServer
 from tests.support.servers.wire import Fault

@@ -24,8 +24,8 @@ from alita_tui.events import BuildDigest, CallId, RunReport, ToolName, Usage
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.statistics.spans import spans_of
+from tests.statistics.records import called, opened, record, returned
 from tests.statistics.simulated import envelopes
-from tests.statistics.test_rows import called, opened, record, returned
 
 NOW = datetime.now(UTC)
 SECRET = "correct-horse-battery-staple-7741"

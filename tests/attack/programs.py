@@ -15,7 +15,7 @@ from alita_tui.sandbox.setup import repair
 from tests.attack.report import Outcome
 
 if TYPE_CHECKING:
-    from tests.sandbox.test_hostile_broker import Aftermath
+    from tests.sandbox.siege import Aftermath
 
 Case = TypeVar("Case")
 
@@ -42,7 +42,7 @@ def _programs(settings: EngineSettings, folder: Path, share: float, seed: int) -
 
 def _grants(settings: EngineSettings, folder: Path, share: float, seed: int) -> Outcome:
     from tests.sandbox.hostile_broker import ABUSES
-    from tests.sandbox.test_hostile_broker import siege
+    from tests.sandbox.siege import siege
 
     (folder / "grants").mkdir()
     cases = _some(ABUSES, share, seed)

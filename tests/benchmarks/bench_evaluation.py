@@ -16,7 +16,7 @@ from alita_tui.app.context import AppContext, close_all
 from alita_tui.app.evaluation import beginning, case_session, execution, homes
 from alita_tui.evaluation.results import CaseResult
 from alita_tui.evaluation.suite import read_suite
-from tests.app.evaluation.test_run import MIND, settle
+from tests.app.evaluation.suites import MIND, settle
 from tests.support.servers.openai_server import OpenAIServer
 
 Row = Callable[..., dict[str, float | str | None]]

@@ -16,7 +16,7 @@ from alita_tui.events import RunReport
 from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import CloseSession, SubmitTask
 from tests.agent.lab import Lab, say
-from tests.agent.test_outcomes import DOUBLE
+from tests.agent.tool_lab import DOUBLE
 
 _RUN = say("run_tool", name="double_it", arguments={"x": 4})
 _READ = 2_000

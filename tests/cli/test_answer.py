@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from alita_tui.llm.scripted import Rule, Script
+from tests.cli.processes import alita, settle
 from tests.cli.scripted_runs import act
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault
@@ -28,19 +27,6 @@ ASKING = Script(
         ),
     ),
 )
-
-
-def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL)
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def settle(home: Path, server: OpenAIServer) -> None:
-    home.mkdir(exist_ok=True)
-    known = f"custom:one; base_url={server.base_url}"
-    (home / "config.toml").write_text(f'[models]\nknown = ["{known}"]\n')
 
 
 def test_a_question_parks_the_task_and_alita_answer_continues_it(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from alita_tui.app.recordings import history
 from alita_tui.llm.scripted import Rule, Script
 from alita_tui.spine.ports.context import BLOCKS
 from alita_tui.store.sessions import SessionFile
+from tests.cli.processes import alita
 from tests.cli.scripted_runs import act
-from tests.cli.test_resume import alita
-from tests.context.test_folder import git, put
+from tests.context.repositories import git, put
 from tests.crash.scene import at_the_console
 from tests.support.servers.openai_server import OpenAIServer
 from tests.web.pdfs import pdf

@@ -11,7 +11,7 @@ import pytest
 from alita_tui.app.memory import learned
 from alita_tui.app.project import project_of
 from alita_tui.events import MemoryItem
-from tests.cli.test_resume import alita
+from tests.cli.processes import alita
 from tests.crash.scene import at_the_console, open_app
 
 FACT = MemoryItem(

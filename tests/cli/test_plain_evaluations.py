@@ -14,8 +14,7 @@ from alita_tui.cli.evaluation.commands import _table
 from alita_tui.cli.evaluation.plain import Evaluations, _about
 from alita_tui.console.evaluations.ports import RunLine
 from alita_tui.evaluation.results import CaseResult, Setup
-from tests.app.evaluation.test_checks import suite
-from tests.app.evaluation.test_run import MIND, settle, sums
+from tests.app.evaluation.suites import MIND, settle, suite, sums
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault
 

@@ -16,8 +16,8 @@ from alita_tui.events import NoticeRaised, QueueSwitched, TaskCancelled, TaskFin
 from alita_tui.llm.scripted import Rule, Script
 from alita_tui.spine.commands import CloseSession
 from alita_tui.spine.laws import check
+from tests.cli.processes import alita, settle
 from tests.cli.scripted_runs import act
-from tests.cli.test_answer import alita, settle
 from tests.support.servers.openai_server import OpenAIServer
 
 ANSWERS = Script(

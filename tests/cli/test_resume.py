@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from alita_tui.store.sessions import SessionFile
+from tests.cli.processes import alita
 from tests.crash.scene import at_the_console
 
 
@@ -22,15 +22,6 @@ async def home(tmp_path: Path) -> Path:
 
 def resume(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return alita(home, "resume", *words)
-
-
-def alita(home: Path, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=400, stdin=subprocess.DEVNULL, cwd=cwd
-    )
-    assert "Traceback" not in done.stderr
-    return done
 
 
 async def test_resume_reports_how_much_was_restored_and_what_was_not(home: Path) -> None:

@@ -207,7 +207,7 @@ def test_days_are_those_of_the_clock_also_where_it_changes(
 
     from alita_tui import events as e
     from alita_tui.spine.envelope import Envelope
-    from tests.statistics.test_rows import opened
+    from tests.statistics.records import opened
 
     app, expected = AppContext.open(tmp_path), Counter[str]()
     for start in (

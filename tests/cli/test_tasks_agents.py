@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.test_answer import alita
+from tests.cli.processes import alita
 from tests.support.goldens import FOLDER
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from time import monotonic
 
@@ -11,6 +10,7 @@ import pytest
 
 from alita_tui.context.folder import Folder, looks_secret
 from alita_tui.spine.errors import UsageError
+from tests.context.repositories import git, put
 
 SECRET = (
     ".env", "deploy/.env.production", "prod.env", "server.pem", "ssl/site.key", "id_rsa", "keys/id_ed25519.pub",
@@ -27,17 +27,6 @@ PLAIN = (
 
 def soon() -> float:
     return monotonic() + 20
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
-    subprocess.run(("git", *identity, "-C", str(folder), *words), check=True, capture_output=True)
-
-
-def put(folder: Path, name: str, text: str = "x\n") -> None:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 @pytest.mark.parametrize("name", SECRET)

@@ -16,7 +16,7 @@ from alita_tui.context.symbols import Wanted, definitions
 from alita_tui.events import ContextBlock
 from alita_tui.spine.ports.context import BLOCKS, Provided
 from alita_tui.spine.redaction import Redactor
-from tests.context.test_folder import git, put
+from tests.context.repositories import git, put
 
 KEY = "hunter2-long-and-secret"
 REDACTOR = Redactor((("DB", KEY),))

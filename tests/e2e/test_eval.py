@@ -19,8 +19,7 @@ from alita_tui.app.evaluation import views
 from alita_tui.config.paths import shipped
 from alita_tui.console.evaluations.ports import CaseLine
 from alita_tui.llm.scripted import Rule as ScriptRule
-from tests.app.evaluation.test_checks import suite
-from tests.app.evaluation.test_run import MIND, settle
+from tests.app.evaluation.suites import MIND, settle, suite
 from tests.cli.scripted_runs import act
 from tests.e2e.over_wire import SCRIPT
 from tests.e2e.test_plain import MENU, TO_APPROVE

@@ -19,7 +19,7 @@ from tests.e2e.over_wire import SERVERS
 from tests.e2e.test_console import console, typed, until
 from tests.e2e.test_jobs import call, run, script
 from tests.e2e.test_servers import SERVER, offered, told
-from tests.mcp_box.test_server_requests import FORM
+from tests.mcp_box.request_forms import FORM
 
 pytestmark = pytest.mark.podman
 WORD = Rule(role="orchestrator", match="Say the word", replies=(ScriptReply(text="swordfish"),))

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 
 from alita_tui.llm.embedding import EmbeddingModel, StaticModel
 from alita_tui.spine.errors import ModelError
+from tests.llm.static_models import static_folder
 from tests.support.servers.embedding_server import EmbeddingServer, vector
 from tests.support.servers.lab import KEY
 from tests.support.servers.wire import Fault
@@ -21,19 +19,6 @@ from tests.support.servers.wire import Fault
 def encoder(server: EmbeddingServer, **more: object) -> EmbeddingModel:
     settings: dict[str, object] = {"api_key": KEY, "base_url": server.base_url, "timeout": 5.0, **more}
     return EmbeddingModel("custom", "embed-1", **settings)  # type: ignore[arg-type]
-
-
-def static_folder(folder: Path) -> Path:
-    """A model as model2vec writes one, of a few words."""
-    folder.mkdir()
-    words = {"[UNK]": 0, "cash": 1, "money": 2, "rain": 3, "email": 4, "the": 5, "a": 6}
-    tokenizer = Tokenizer(WordLevel(words, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = Whitespace()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    table = np.array([[0, 0], [1, 0.1], [1, 0], [0, 1], [1, 1], [-1, 0.3], [0, -1]], np.float32)
-    save_file({"embeddings": table}, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps({"normalize": True}))
-    return folder
 
 
 async def test_a_server_is_sent_the_texts_and_its_vectors_come_back_in_their_order():

@@ -13,25 +13,7 @@ import pytest
 from alita_tui.llm.keys import find_key, forget_key, look_up, save_key
 from alita_tui.spine.env_file import parse
 from alita_tui.spine.errors import ConfigError, StoreError, UsageError
-
-
-class Drawer(keyring.backend.KeyringBackend):
-    """A keyring that works."""
-
-    priority = 1
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
+from tests.llm.keyrings import Drawer
 
 
 class Locked(keyring.backend.KeyringBackend):

@@ -22,8 +22,8 @@ from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from tests.cli.audited import Shell
-from tests.mcp_box.test_export_server import export
-from tests.mcp_box.test_export_skill import WORDS, register
+from tests.mcp_box.exporting import WORDS, register
+from tests.mcp_box.exporting_servers import export
 
 pytestmark = [pytest.mark.podman, pytest.mark.walk, pytest.mark.slow]
 PYTHON, UV, BUILT = (

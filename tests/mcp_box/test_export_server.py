@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from mcp import Client, StdioServerParameters
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 from uv import find_uv_bin
 
 from alita_tui.cli.main import cli
@@ -26,8 +26,9 @@ from alita_tui.runtimes.node.form import MAIN
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.ports.sandbox import Limits
 from tests.cli.audited import Shell
-from tests.mcp_box.test_export_skill import WORDS, register
-from tests.registry.test_packs import RECORD
+from tests.mcp_box.exporting import WORDS, register
+from tests.mcp_box.exporting_servers import export
+from tests.registry.records import RECORD
 from tests.runtimes.drafts import bash, javascript, typescript
 from tests.support import streams
 
@@ -58,10 +59,6 @@ def tool(
     draft = msgspec.structs.replace(WORDS, name=ToolName(name), capabilities=wants, tests=tests)
     record = msgspec.structs.replace(RECORD, draft=draft, lock=lock)
     return PortableTool(record=record, manifest=manifest(record))
-
-
-def export(shell: Shell, *words: str) -> Result:
-    return CliRunner().invoke(cli, ["--home", str(shell.home), "tools", "export", *words])
 
 
 def alone() -> dict[str, str]:

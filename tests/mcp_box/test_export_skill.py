@@ -14,66 +14,26 @@ import msgspec
 import pytest
 from skills_ref.parser import parse_frontmatter
 from skills_ref.validator import validate
-from typer.testing import CliRunner, Result
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.skills import script_draft
-from alita_tui.cli.main import cli
 from alita_tui.events import (
     Capabilities,
-    Lock,
     MemoryItem,
     RecipeStep,
     RunOutcome,
-    ToolDraft,
     ToolName,
-    build_digest,
 )
 from alita_tui.mcp_box.skills.reading import read_from
 from alita_tui.spine.errors import RegistryError, UsageError
-from alita_tui.store.entry import AuditEntry
-from alita_tui.toolsmith.contract import normalise
 from tests.cli.audited import TOOL, Shell
+from tests.mcp_box.exporting import WORDS, export, register
 from tests.support import streams
-
-WORDS = normalise(
-    msgspec.structs.replace(
-        streams.DRAFT,
-        name="count_words",
-        description="Count the words of a text, by word.",
-        code='"""Count words."""\n\n\ndef run(text: str) -> dict:\n    words = text.split()\n'
-        '    return {"words": {word: words.count(word) for word in words}}\n',
-        tests='from count_words import run\n\n\ndef test_it():\n    assert run("it\'s a a") == {"words": {"it\'s": 1, "a": 2}}\n',
-        requirements=(),
-        input_schema={
-            "type": "object",
-            "properties": {"text": {"type": "string", "description": "What is counted."}},
-            "required": ["text"],
-        },
-        output_schema={"type": "object", "properties": {"words": {"type": "object"}}},
-    )
-)
-
-NO_LOCK = Lock()
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path / "one")
-
-
-def register(shell: Shell, draft: ToolDraft, lock: Lock = NO_LOCK) -> None:
-    """Have a tool in the library, approved."""
-    digest = build_digest(draft, lock)
-    shell.app.audit.append(AuditEntry(
-        who="ada", verdict="approved", digest=digest, name=draft.name, version=1, session_id="",
-        approval_id=f"p-{draft.name}", via="cli",
-    ))  # fmt: skip
-    shell.app.library.register(draft, lock, approval_id=f"p-{draft.name}", digest=digest, sources=())
-
-
-def export(shell: Shell, *words: str) -> Result:
-    return CliRunner().invoke(cli, ["--home", str(shell.home), "tools", "export", *words])
 
 
 def outside(script: Path, arguments: Any) -> Any:

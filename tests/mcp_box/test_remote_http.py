@@ -20,7 +20,7 @@ from alita_tui.mcp_box.remote.oauth import login, quiet_login
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.ports.servers import ServerUnavailable
 from alita_tui.web.dns import system_resolver
-from tests.llm.test_keys import Drawer
+from tests.llm.keyrings import Drawer
 from tests.mcp_box.web_lab import OAuth, Remote, oauth_lab, running
 
 POLICY = AddressPolicy(system_resolver)

@@ -23,17 +23,8 @@ from alita_tui.mcp_box.remote.servers import Patience, Servers
 from alita_tui.spine.errors import BudgetExceeded
 from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.servers import ServerSpec
-from tests.mcp_box.test_remote_link import Lab
-
-NAME = {"type": "string", "description": "Who are you?"}
-FORM: dict[str, Any] = {
-    "message": "Tell me \u202eall\x1b[31m.",
-    "requestedSchema": {
-        "type": "object",
-        "properties": {"name": NAME, "age": {"type": "integer", "minimum": 18}, "note": {"type": "string"}},
-        "required": ["name", "age"],
-    },
-}
+from tests.mcp_box.remote_lab import Lab
+from tests.mcp_box.request_forms import FORM, NAME
 
 
 class Models:

@@ -28,6 +28,7 @@ from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.store.entry import AuditEntry
 from tests.agent.lab import Lab, say
 from tests.agent.replies import DONE, rules
+from tests.mcp_box.skill_folders import Files, front, laid
 from tests.support import mcp_lab as lab
 
 SCRIPT = '''"""Convert a figure."""
@@ -49,13 +50,6 @@ if __name__ == "__main__":
 '''
 
 
-def front(
-    name: str = "pdf-tools", description: str = "Fill PDF forms.", more: str = "", body: str = "# Steps"
-) -> str:
-    return f"---\nname: {name}\ndescription: {description}\n{more}---\n{body}\n"
-
-
-Files = dict[str, str | bytes]
 SHAPES: dict[str, tuple[Files, str | None, tuple[str, ...]]] = {
     # files, why it is refused (None: it is taken), the risks that it has to show
     "instructions alone": ({"SKILL.md": front()}, None, ()),
@@ -96,15 +90,6 @@ SHAPES: dict[str, tuple[Files, str | None, tuple[str, ...]]] = {
     "folders without end": ({"SKILL.md": front(), "/".join("abcdefghij") + "/x": ""}, "folders deep", ()),
     "a name that hides": ({"SKILL.md": front(), "references/a\u202eb.md": ""}, "hidden characters", ()),
 }  # fmt: skip
-
-
-def laid(top: Path, files: Files, name: str = "pdf-tools") -> Path:
-    folder = top / name
-    for path, data in files.items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data.encode() if isinstance(data, str) else data)
-    return folder
 
 
 def zipped(files: Files, top: str = "pdf-tools") -> bytes:

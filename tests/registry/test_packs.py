@@ -41,16 +41,8 @@ from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.state.build import BuildState
 from alita_tui.store.entry import AuditEntry
 from tests.cli.audited import TOOL, Shell
+from tests.registry.records import RECORD
 from tests.support import streams
-
-RECORD = ToolRecord(
-    draft=streams.DRAFT,
-    version=3,
-    digest=streams.DIGEST,
-    state="trusted",
-    lock=streams.LOCK,
-    approval_id="p1",
-)
 
 
 def made(*records: ToolRecord) -> bytes:

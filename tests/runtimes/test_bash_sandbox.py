@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from alita_tui.events import BuildId, BuildStarted, Lock, RunReport, ToolDraft
+from alita_tui.events import BuildId, BuildStarted, Lock, ToolDraft
 from alita_tui.runtimes.bash.words import names
-from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.toolsmith.checks.case import Case, Check
 from alita_tui.toolsmith.checks.conditions import ConditionsCheck
 from alita_tui.toolsmith.checks.contract import ContractCheck
@@ -24,28 +23,11 @@ from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.prover import Prover
 from tests.runtimes.drafts import BASH_CODE, bash
 from tests.runtimes.hostile import BASH
+from tests.runtimes.running import SMALL, locked, quiet, ran
 from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Kept, Reviewer
 
 pytestmark = pytest.mark.podman
-SMALL = Limits(wall_seconds=6, cpu_seconds=8, memory_bytes=128 << 20, processes=32)
-
-
-def quiet(*_: object) -> None: ...
-
-
-async def locked(podman: PodmanSandbox, draft: ToolDraft) -> Lock:
-    return await podman.lock(runtime_of(draft.language).needs, quiet)
-
-
-async def ran(
-    podman: PodmanSandbox, draft: ToolDraft, arguments: dict[str, object], limits: Limits = SMALL
-) -> RunReport:
-    job = Job(
-        run_id="r", module=draft.name, code=draft.code, language=draft.language, arguments=arguments,
-        lock=await locked(podman, draft), limits=limits,
-    )  # fmt: skip
-    return await podman.run(job, quiet, quiet)
 
 
 def case_of(draft: ToolDraft, lock: Lock) -> Case:

@@ -20,7 +20,7 @@ from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.review import review
 from tests.runtimes.corpus import BAD, HONEST, WRONG, Sample
-from tests.runtimes.test_bash_sandbox import quiet
+from tests.runtimes.running import quiet
 from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Reviewer
 

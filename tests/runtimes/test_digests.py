@@ -7,16 +7,8 @@ from alita_tui.events import Lock, LockedPackage, ToolDraft, build_digest
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.ports.sandbox import Job
+from tests.runtimes.earlier import EARLIER
 
-# As version 1 of the format wrote it, with the digests that it computed.
-EARLIER = (
-    r'{"name":"word_count","description":"Counts words.","code":"def run(text: str) -> int:\n    return len(text.split())\n",'
-    r'"tests":"from word_count import run\n\n\ndef test_two():\n    assert run('
-    "'a b'"
-    r') == 2\n",'
-    '"requirements":["httpx>=0.27"],"input_schema":{"type":"object"},"output_schema":{"type":"integer"},'
-    '"capabilities":{"network":["example.org:443"]}}'
-)
 DRAFT = "f47715bf74210c729268dd66119d53135165a15453bceabe2ef44181d6ea6ddb"
 BUILD = "4e66e985d56330b2a6c32ca56f99b83f73760ca5ef96d8ca06889ac96a84f078"
 

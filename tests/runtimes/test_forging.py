@@ -13,7 +13,7 @@ from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.runtimes.drafts import bash, javascript
-from tests.runtimes.test_bash_sandbox import quiet
+from tests.runtimes.running import quiet
 from tests.support.limits import ROOMY
 from tests.toolsmith.trial import Reviewer
 

@@ -19,7 +19,7 @@ from alita_tui.spine.ports.sandbox import Job
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
-from tests.sandbox.test_index import WHERE
+from tests.sandbox.package_index import WHERE
 
 pytestmark = pytest.mark.podman
 SCHEMA = {

@@ -20,7 +20,7 @@ from alita_tui.toolsmith.checks.workbench import Workbench
 from tests.runtimes.drafts import javascript, typescript
 from tests.runtimes.hostile import NODE, TYPED
 from tests.runtimes.npm_tools import REQUIRED, WORDS_OF_NPM, offered
-from tests.runtimes.test_bash_sandbox import quiet, ran
+from tests.runtimes.running import quiet, ran
 from tests.support.limits import ROOMY
 from tests.support.servers.npm_registry import NpmRegistry, Package
 

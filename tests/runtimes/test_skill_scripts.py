@@ -15,10 +15,10 @@ from alita_tui.runtimes.languages import runtime_of
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.toolsmith.review import review
 from tests.cli.audited import Shell
-from tests.mcp_box.test_export_skill import export, register
-from tests.mcp_box.test_skills import front, laid
+from tests.mcp_box.exporting import export, register
+from tests.mcp_box.skill_folders import front, laid
 from tests.runtimes.drafts import bash, javascript, typescript
-from tests.runtimes.test_bash_sandbox import ran
+from tests.runtimes.running import ran
 
 SHELL = """#!/bin/bash -e
 # Counts its arguments.

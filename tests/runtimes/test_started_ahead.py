@@ -14,7 +14,7 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.imports import ahead
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
-from tests.runtimes.test_bash_sandbox import quiet
+from tests.runtimes.running import quiet
 
 LIMITS = Limits(wall_seconds=20, cpu_seconds=20, memory_bytes=256 << 20)
 COUNTS = """

@@ -10,7 +10,7 @@ import pytest
 
 from alita_tui.sandbox.settings import EngineSettings
 from tests.sandbox.browser_lab import Browsing
-from tests.sandbox.test_browser_sign_in import PAGES, Site, serving
+from tests.sandbox.sign_in_site import PAGES, Site, serving
 
 pytestmark = [pytest.mark.podman, pytest.mark.walk]
 OPENED = """

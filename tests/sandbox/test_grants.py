@@ -9,19 +9,10 @@ from collections import Counter
 import msgspec
 import pytest
 
-from alita_tui.events import Capabilities
-from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
+from alita_tui.sandbox.broker.grants import Caps, Refused
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.ports.sandbox import Job
-from alita_tui.web.dns import system_resolver
+from tests.sandbox.grant_desk import desk
 from tests.sandbox.loopback import Told
-
-GRANTED = Capabilities(network=("GET a.example:443", "b.example:80"))
-
-
-def desk(caps: Caps, told: Told | None = None, guard: AddressPolicy | None = None) -> RunGrants:
-    job = Job(run_id="r", module="m", code="", capabilities=GRANTED)
-    return RunGrants(job, caps, guard or AddressPolicy(system_resolver), {}, Told() if told is None else told)
 
 
 async def test_requests_past_the_burst_wait_for_the_rate() -> None:

@@ -17,7 +17,7 @@ from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.npm_packages import packages_of, resolved, unpack
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
-from tests.runtimes.test_digests import EARLIER
+from tests.runtimes.earlier import EARLIER
 from tests.support.servers.npm_registry import NpmRegistry, Package, entry
 
 HASH = "sha512-" + "A" * 86 + "=="

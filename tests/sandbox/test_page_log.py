@@ -14,8 +14,8 @@ from alita_tui.events import PageLogged
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.broker.page_log import _message
 from alita_tui.sandbox.browser import page_log
+from tests.sandbox.grant_desk import desk
 from tests.sandbox.loopback import Told
-from tests.sandbox.test_grants import desk
 
 
 def told(text: str, level: str = "log") -> bytes:

@@ -17,7 +17,7 @@ from alita_tui.sandbox.overview import environment_rows, tidy
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits
-from tests.sandbox.test_index import WHERE, Index, index, nothing  # noqa: F401  # the fixture
+from tests.sandbox.package_index import WHERE, Index, nothing
 
 
 def edit(folder: Path) -> None:

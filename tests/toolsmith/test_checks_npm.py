@@ -16,7 +16,7 @@ from alita_tui.toolsmith.checks.runner import run_check
 from alita_tui.web.client import WebRoom
 from tests.runtimes.drafts import javascript
 from tests.support.servers.npm_registry import NpmRegistry, Package
-from tests.toolsmith.test_checks_pure import NOW
+from tests.toolsmith.requirements import NOW
 
 LAST_WEEK = "2026-11-14T00:00:00.000Z"
 LAST_YEAR = "2025-12-01T00:00:00.000Z"

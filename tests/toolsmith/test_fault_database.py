@@ -16,7 +16,7 @@ from alita_tui.view.policy import Rule, unmet_conditions
 from alita_tui.view.risk import names_to_accept, risks
 from tests.console.gate_states import every
 from tests.support import streams
-from tests.toolsmith.test_checks_pure import NOW, OLD, Book, Told, needing
+from tests.toolsmith.requirements import NOW, OLD, Book, Told, needing
 
 AWAY = "error sending request for url; connection refused; as was accepted with everything"
 NAME = ("faults-unknown",)

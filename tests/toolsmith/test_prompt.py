@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
 import msgspec
 import pytest
 
-from alita_tui.events import Capabilities, ToolDraft
+from alita_tui.events import Capabilities
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.broker.requests import _OWN
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.grants import BROWSER, FILES, MODEL, REACHED, TOOLS, offered
 from alita_tui.spine.ports.sandbox import Limits
-from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import review
 from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
 from tests.support.limits import ROOMY
+from tests.toolsmith.examples import EXAMPLES, PROMPT
 from tests.toolsmith.trial import Known, Reviewer, Trial, said_against
 
-PROMPT = toolsmith_prompt(Limits())
-_EXAMPLE = re.compile(
-    r"```json\n(?P<form>.*?)```\n```python\n(?P<code>.*?)```\n```python\n(?P<tests>.*?)```", re.DOTALL
-)
-
-
-def examples() -> dict[str, ToolDraft]:
-    found: dict[str, ToolDraft] = {}
-    for match in _EXAMPLE.finditer(PROMPT):
-        form: dict[str, Any] = json.loads(match["form"])
-        draft = normalise(draft_from({**form, "code": match["code"], "tests": match["tests"]}))
-        found[str(draft.name)] = draft
-    return found
-
-
-EXAMPLES = examples()
 TABLE = {"a.csv": "n,m\n1,2\n3,4\n"}
 KNOWN: dict[str, Known] = {
     "column_sum": (

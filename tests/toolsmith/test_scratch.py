@@ -384,7 +384,7 @@ async def test_calls_of_a_draft_get_stand_ins_for_its_requested_grants(podman: P
 @pytest.mark.podman
 async def test_a_call_outside_of_the_tests_gets_their_canned_answers(podman: PodmanSandbox) -> None:
     from alita_tui.toolsmith.checks.workbench import Workbench
-    from tests.toolsmith.test_prompt import EXAMPLES
+    from tests.toolsmith.examples import EXAMPLES
 
     case = Case(build_id=BuildId("b1"), draft=EXAMPLES["city_temperature"])
     known, unknown = await Workbench(podman, ROOMY).outputs(case, [{"city": "Oslo"}, {"city": "Rome"}])

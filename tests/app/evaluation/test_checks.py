@@ -28,6 +28,7 @@ from alita_tui.evaluation.checks import (
 )  # fmt: skip
 from alita_tui.evaluation.suite import read_suite
 from alita_tui.spine.errors import UsageError
+from tests.app.evaluation.suites import suite
 from tests.support import goldens
 
 
@@ -231,12 +232,6 @@ def test_a_difference_in_a_table_is_named_by_its_cell() -> None:
     )
     assert same_table(expected[:2], expected, 0) == "2 rows instead of 3"
     assert same_table([*expected[:2], ["Bergen"]], expected, 0) == "row 3: 1 cells instead of 2"
-
-
-def suite(folder: Path, *lines: object) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "cases.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
-    return folder
 
 
 def test_a_suite_and_records_of_public_benchmarks_are_read(tmp_path: Path) -> None:

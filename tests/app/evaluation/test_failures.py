@@ -17,7 +17,7 @@ from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
 from tests.agent.lab import Lab, draft, failing, say
 from tests.agent.replies import approve, stop, verdict
-from tests.agent.test_outcomes import lab
+from tests.agent.tool_lab import lab
 
 TASK = SubmitTask(text="double four")
 RUN = say("run_tool", name="double_it", arguments={"x": 4})

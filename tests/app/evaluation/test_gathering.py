@@ -20,7 +20,7 @@ from alita_tui.app.evaluation.gathering import Gathered, gather
 from alita_tui.app.identity import now
 from alita_tui.spine.bus import Bus
 from alita_tui.store.sessions import SessionFile
-from tests.app.evaluation.test_run import MIND, settle
+from tests.app.evaluation.suites import MIND, settle
 from tests.support.servers.openai_server import OpenAIServer
 
 KEY = "sk-ant-" + "q7Rw2Zt9" * 4

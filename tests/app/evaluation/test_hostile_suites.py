@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.evaluation.test_run import MIND, alita, command, settle, sums, until
+from tests.app.evaluation.suites import MIND, alita, command, settle, sums, until
 from tests.support.servers.openai_server import OpenAIServer
 
 CASE: dict[str, Any] = {"id": "a", "task": "Add.", "check": {"kind": "number", "value": 42}}

@@ -18,8 +18,7 @@ from alita_tui.llm.scripted import Rule, Script
 from alita_tui.llm.text_tools import read
 from alita_tui.spine.errors import AlitaError, BudgetExceeded, StoreError
 from alita_tui.spine.ports.models import Asker, ModelRequest, Reply
-from tests.app.evaluation.test_checks import suite
-from tests.app.evaluation.test_run import CALL, alita, settle
+from tests.app.evaluation.suites import CALL, alita, settle, suite
 from tests.cli.scripted_runs import act
 from tests.support.servers.openai_server import OpenAIServer
 

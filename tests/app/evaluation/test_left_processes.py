@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from alita_tui.llm.scripted import Rule, Script
-from tests.app.evaluation.test_checks import suite
-from tests.app.evaluation.test_run import command, settle
+from tests.app.evaluation.suites import command, settle, suite
 from tests.cli.scripted_runs import act
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault

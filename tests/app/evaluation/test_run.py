@@ -6,9 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,57 +15,16 @@ import pytest
 
 from alita_tui.events import BudgetSpent
 from alita_tui.llm.scripted import Rule, Script, ScriptReply
-from tests.app.evaluation.test_checks import suite
+from tests.app.evaluation.suites import CALL, MIND, alita, command, settle, suite, sums, until
 from tests.cli.scripted_runs import act
 from tests.support.servers.openai_server import OpenAIServer
 from tests.support.servers.wire import Fault, Received
-
-MIND = Script(
-    format="alita-script/1",
-    name="sums",
-    rules=(
-        Rule(role="orchestrator", match="TASK: .*wrong", replies=(act("answer", text="It is 41."),)),
-        Rule(
-            role="orchestrator",
-            match="TASK: ",
-            replies=(act("find_tool", query="add numbers"), act("answer", text="It is 42.")),
-        ),
-    ),
-)
-CALL = 0.00208
-"""Dollars of one call of the scripted mind at the prices below."""
 
 
 @pytest.fixture
 def server() -> Iterator[OpenAIServer]:
     with OpenAIServer(MIND) as one:
         yield one
-
-
-def command(home: Path, *words: str) -> list[str]:
-    return [sys.executable, "-m", "alita_tui", "--home", str(home), "eval", *words]
-
-
-def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        command(home, *words), capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
-def settle(home: Path, server: OpenAIServer) -> None:
-    home.mkdir()
-    (home / "config.toml").write_text(
-        f'[roles]\norchestrator = ["custom:one; base_url={server.base_url}; input_usd=1; output_usd=2"]\n'
-    )
-
-
-def sums(folder: Path, count: int, wrong: int = 0) -> Path:
-    check = {"kind": "number", "value": 42}
-    lines: list[Any] = [{"id": f"sum-{n}", "task": f"Add {n}.", "check": check} for n in range(count)]
-    lines += [{"id": f"off-{n}", "task": f"Add {n}, wrong.", "check": check} for n in range(wrong)]
-    return suite(folder, *lines)
 
 
 def test_a_run_shows_its_figures_and_where_it_went_wrong(tmp_path: Path, server: OpenAIServer) -> None:
@@ -185,12 +143,6 @@ def asked(request: Received) -> tuple[str, int]:
     said = [str(one.get("content") or "") for one in request.body["messages"]]
     task = next(text.partition("TASK: ")[2] for text in said if "TASK: " in text[:40])
     return task.splitlines()[0], sum(one["role"] == "assistant" for one in request.body["messages"])
-
-
-def until(holds: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
-    while not holds():
-        assert process.poll() is None, "it ended before"
-        time.sleep(0.02)
 
 
 def _paid(session: Path, *, estimated: bool) -> float:

@@ -19,7 +19,7 @@ from alita_tui.console.evaluations.ports import CaseLine
 from alita_tui.evaluation.results import CaseResult
 from alita_tui.evaluation.suite import read_suite
 from alita_tui.spine.errors import UsageError
-from tests.app.evaluation.test_run import MIND, settle, sums
+from tests.app.evaluation.suites import MIND, settle, sums
 from tests.support.servers.openai_server import OpenAIServer
 
 

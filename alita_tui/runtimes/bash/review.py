@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from alita_tui.confined.syntax import Node
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.bash.arithmetic import texts_computed_with
+from alita_tui.runtimes.bash.hidden_commands import hidden_commands
 from alita_tui.runtimes.bash.programs import programs, safe_sed
-from alita_tui.runtimes.bash.readings import read_twice
 from alita_tui.runtimes.bash.steering import (
     ANYTHING,
     READS,
@@ -91,7 +91,7 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
     for node in tree.walk():
         _note_node(notes, node, draft)
     _note_variables(notes, tree, draft)
-    for start, line in read_twice(tree):
+    for start, line in hidden_commands(tree):
         notes.dynamic(f"{start}: may begin a command that is not seen here, {ANYTHING}", line)
     for name, line in texts_computed_with(tree, draft):
         text = (

@@ -72,13 +72,13 @@ class Bash:
         """Add the findings about the script and its tests; return no modules, as a script imports none."""
         from alita_tui.runtimes.bash.code_texts import code_texts
         from alita_tui.runtimes.bash.review import note_contract, note_uses, parsed
-        from alita_tui.runtimes.beside import note_beside
+        from alita_tui.runtimes.other_languages import note_tests_and_private_data
 
         tree = parsed(notes, draft.code)
         if tree is not None:
             note_contract(notes, tree, draft)
             note_uses(notes, tree, draft)
-        note_beside(notes, draft, tests, code_texts(tree) if tree is not None else None)
+        note_tests_and_private_data(notes, draft, tests, code_texts(tree) if tree is not None else None)
         return ()
 
     def uses(self, draft: ToolDraft) -> Notes:
@@ -107,7 +107,7 @@ class Bash:
 
     def parameters(self, draft: ToolDraft) -> list[str]:
         """Return the properties of the input schema, in their order."""
-        from alita_tui.runtimes.beside import properties
+        from alita_tui.runtimes.other_languages import properties
 
         return properties(draft)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from alita_tui.confined.syntax import Node
 from alita_tui.events import ToolDraft
 from alita_tui.runtimes.file_parameters import leaves_files, takes_files
-from alita_tui.runtimes.node.changed import changed
+from alita_tui.runtimes.node.computed_lookups import ComputedLookups, plain_index
+from alita_tui.runtimes.node.global_changes import global_changes
 from alita_tui.runtimes.node.names import FUNCTIONS, bound, imports, is_main, known, module_kind
-from alita_tui.runtimes.node.picked import Picked, plain_index
 from alita_tui.runtimes.notes import Notes
 
 ANYTHING = "so it can do anything that node can"
@@ -37,7 +37,7 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         for node in tree.walk()
         if node.kind in FUNCTIONS and (name_node := node.child("name")) is not None
     }
-    picked = Picked(tree)
+    lookups = ComputedLookups(tree)
     _note_places(notes, tree)
     for node in _walk(tree):
         if node.kind in _NAMES and "\\" in node.text:
@@ -62,22 +62,22 @@ def note_uses(notes: Notes, tree: Node, draft: ToolDraft) -> None:
         elif node.kind == "meta_property" and "import" in node.text:
             notes.introspection(f"{node.text[:40]}: looks at its own file", node.line)
         elif node.kind == "call_expression":
-            _note_call(notes, node, picked, functions)
+            _note_call(notes, node, lookups, functions)
         elif node.kind == "new_expression":
             _note_new(notes, node)
         elif node.kind == "import" and node.parent is not None and node.parent.kind == "member_expression":
             notes.introspection(f"{node.parent.text[:40]}: looks at its own file", node.line)
-    _note_whole(notes, tree, own_names, picked)
+    _note_whole(notes, tree, own_names, lookups)
     if capabilities.none and "ALITA_BROKER" in draft.code:
         notes.add("medium", "ast/environment", "ALITA_BROKER: the broker, of which nothing is asked", 0)
 
 
-def _note_whole(notes: Notes, tree: Node, own_names: set[str], picked: Picked) -> None:
+def _note_whole(notes: Notes, tree: Node, own_names: set[str], lookups: ComputedLookups) -> None:
     """Report what only an analysis of the whole module shows."""
-    for callee in picked.called(tree):
+    for callee in lookups.called(tree):
         text = f"{callee.text[:40]}(): calls what is not written out, {ANYTHING}"
         notes.dynamic(text, callee.line)
-    for name, line in changed(tree, own_names):
+    for name, line in global_changes(tree, own_names):
         text = f"{name[:40]}: changes a part of node for all that runs with it, {ANYTHING}"
         notes.dynamic(text, line)
 
@@ -230,7 +230,7 @@ def _note_subscript(notes: Notes, node: Node) -> None:
             notes.dynamic(f"{node.text[:40]}: calls what is not written out, {ANYTHING}", node.line)
 
 
-def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) -> None:
+def _note_call(notes: Notes, node: Node, lookups: ComputedLookups, functions: set[str]) -> None:
     function, arguments = node.child("function"), node.child("arguments")
     parts = arguments.parts() if arguments is not None else []
     if function is None:
@@ -244,7 +244,7 @@ def _note_call(notes: Notes, node: Node, picked: Picked, functions: set[str]) ->
         for part in parts:
             index = part.child("index") if part.kind == "subscript_expression" else None
             if (index is not None and not plain_index(index)) or (
-                part.kind == "identifier" and part.text in picked.names
+                part.kind == "identifier" and part.text in lookups.names
             ):
                 notes.dynamic(f"{part.text[:40]}: is called, and not written out, {ANYTHING}", node.line)
     if (

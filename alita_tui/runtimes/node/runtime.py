@@ -60,17 +60,17 @@ class JavaScript:
 
     def review(self, notes: Notes, draft: ToolDraft, tests: ast.Module | None) -> tuple[str, ...]:
         """Add the findings about the module and its tests; return the names of the imported modules."""
-        from alita_tui.runtimes.beside import note_beside
         from alita_tui.runtimes.node.code_texts import code_texts
         from alita_tui.runtimes.node.contract import note_contract, parsed
         from alita_tui.runtimes.node.names import imports
         from alita_tui.runtimes.node.reach import note_uses
+        from alita_tui.runtimes.other_languages import note_tests_and_private_data
 
         tree = parsed(notes, draft.code, self.language)
         if tree is not None:
             note_contract(notes, tree, draft)
             note_uses(notes, tree, draft)
-        note_beside(notes, draft, tests, code_texts(tree) if tree is not None else None)
+        note_tests_and_private_data(notes, draft, tests, code_texts(tree) if tree is not None else None)
         return tuple(sorted({name for name, _ in imports(tree) if name})) if tree is not None else ()
 
     def uses(self, draft: ToolDraft) -> Notes:
@@ -101,7 +101,7 @@ class JavaScript:
 
     def parameters(self, draft: ToolDraft) -> list[str]:
         """Return the properties of the input schema, in their order."""
-        from alita_tui.runtimes.beside import properties
+        from alita_tui.runtimes.other_languages import properties
 
         return properties(draft)
 

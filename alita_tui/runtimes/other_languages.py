@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from alita_tui.runtimes.private_data import CodeTexts
 
 
-def note_beside(
+def note_tests_and_private_data(
     notes: Notes, draft: ToolDraft, tests: ast.Module | None, code_texts: CodeTexts | None
 ) -> None:
     """Add findings about what the tests import and see, and about private data in the code's texts."""

@@ -16,7 +16,7 @@ _READ = frozenset(
 _HANDING_ON = frozenset("array arguments return_statement pair spread_element ternary_expression".split())
 
 
-def changed(tree: Node, own: set[str]) -> Iterator[tuple[str, int]]:
+def global_changes(tree: Node, own: set[str]) -> Iterator[tuple[str, int]]:
     """Yield what is changed, or passed on so that it can be changed, with its line."""
     imported = _imported(tree)
     shared = (known("plain") - own) | imported

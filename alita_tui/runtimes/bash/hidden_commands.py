@@ -11,7 +11,7 @@ _BEGINS = re.compile(rb"\\.|\$\(|\$\[|`", re.DOTALL)
 _SUBSTITUTIONS = ("command_substitution", "arithmetic_expansion", "process_substitution")
 
 
-def read_twice(tree: Node) -> Iterator[tuple[str, int]]:
+def hidden_commands(tree: Node) -> Iterator[tuple[str, int]]:
     """Yield text that begins a command for Bash but is none in the tree, with its line."""
     literal_spans: list[tuple[int, int]] = []
     known_starts: set[int] = set()

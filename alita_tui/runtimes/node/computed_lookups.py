@@ -30,7 +30,7 @@ def plain_index(node: Node) -> bool:
     )
 
 
-class Picked:
+class ComputedLookups:
     """Names and properties of a module that may hold a value that was looked up by a computed name."""
 
     def __init__(self, tree: Node) -> None:

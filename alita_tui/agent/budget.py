@@ -187,8 +187,8 @@ class Ledger:
     def left(self, task_id: e.TaskId, agent_id: e.AgentId = e.NO_AGENT) -> Cap:
         """Return what an agent of a task (empty: the lead) may still hand out; a None field has no cap."""
         if agent_id:
-            return self.shares.left(agent_id)
-        spent = self.task(task_id).plus(self.shares.held(task_id))
+            return self.shares.remaining(agent_id)
+        spent = self.task(task_id).plus(self.shares.committed(task_id))
         usd, tokens = self.limit("task", "usd", task_id), self.limit("task", "tokens", task_id)
         return Cap(
             usd=None if usd is None else max(usd - spent.usd, 0.0),
@@ -207,7 +207,7 @@ class Ledger:
             counts: tuple[e.BudgetUnit, float, float | None] = ("tokens", used.tokens, tokens)
             for unit, spent, needed in (money, counts):
                 limit = self.limit(scope, unit, task_id)
-                if scope == "task" and agent_id and getattr(self.shares.capped(agent_id), unit) is not None:
+                if scope == "task" and agent_id and getattr(self.shares.share_of(agent_id), unit) is not None:
                     continue  # its share is already reserved
                 if limit is not None and needed is not None and spent + needed > limit:
                     return Breach(scope, unit, needed, spent, limit)
@@ -235,7 +235,7 @@ class Ledger:
         for reservation in self.open.values() if reserved else ():
             session = session.plus(Amount(_set_aside(reservation), reservation.tokens))
         if reserved:
-            task = task.plus(self.shares.held(task_id))
+            task = task.plus(self.shares.committed(task_id))
         return ("task", task), ("session", session), ("day", day)
 
 

@@ -158,7 +158,7 @@ class CallBudget:
     def taken(self, agent_id: e.AgentId) -> Amount:
         """Return the spend of an agent, including the agents that it delegated to."""
         self._catch_up()
-        return self._ledger.shares.taken(agent_id)
+        return self._ledger.shares.spent_by(agent_id)
 
     async def settle(
         self,

@@ -102,7 +102,7 @@ class AgentLaws:
         if parent and not handles <= self._files[parent]:
             yield "use what was handed", f"{name} was handed what {parent} has not"
         if parent and parent in self.open:
-            left = self._shares.left(parent)
+            left = self._shares.remaining(parent)
             over = left.usd is not None and (event.usd is None or event.usd > left.usd + CENTS)
             if over or (left.tokens is not None and (event.tokens is None or event.tokens > left.tokens)):
                 yield "within its share", f"{name} was given more than is left to {parent}"

@@ -1,7 +1,8 @@
-"""What each agent of a task may take: a share of whoever handed it a part, set aside for it until it ends. Pure.
+"""What each agent of a task may spend: a share of the budget of the agent that it works for. Pure.
 
-What an agent has left is its share without what was spent for it, what its calls under way may take, and what the
-agents that work for it may still take. So no call of anyone, and no share that is given, can come to more than that.
+A share is reserved from the agent's start to its end. What remains of it is the share minus what was spent for the
+agent, what its open calls may cost, and what the agents that work for it may still spend. No call and no further share
+may exceed that.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Amount(NamedTuple):
     tokens: int = 0
 
     def plus(self, added: Amount) -> Amount:
-        """Both together."""
+        """Return the sum."""
         return Amount(self.usd + added.usd, self.tokens + added.tokens)
 
 
@@ -49,14 +50,14 @@ class Shares:
     def __init__(self) -> None:
         self._agents: dict[AgentId, _Agent] = {}
         self._calls: dict[str, tuple[TaskId, AgentId, Amount]] = {}
-        """Call under way -> its task, its agent, what it may take."""
+        """Open call -> its task, its agent, what it may cost."""
 
     def started(self, agent_id: AgentId, task_id: TaskId, parent: AgentId, cap: Cap) -> None:
-        """Set an agent's share aside."""
+        """Reserve an agent's share."""
         self._agents[agent_id] = _Agent(task_id, parent, cap)
 
     def ended(self, agent_id: AgentId) -> None:
-        """Give back what an agent did not take."""
+        """Release what an agent did not spend."""
         if agent := self._agents.get(agent_id):
             agent.open = False
 
@@ -77,20 +78,20 @@ class Shares:
             agent.spent = agent.spent.plus(amount)
             agent_id = agent.parent
 
-    def taken(self, agent_id: AgentId) -> Amount:
-        """Return what was spent for an agent, with those that worked for it."""
+    def spent_by(self, agent_id: AgentId) -> Amount:
+        """Return what an agent spent, agents that worked for it included."""
         agent = self._agents.get(agent_id)
         return agent.spent if agent else Amount()
 
-    def held(self, task_id: TaskId, agent_id: AgentId = NO_AGENT) -> Amount:
-        """Return what an agent (empty: the lead) has given away: to its calls under way, and to open agents."""
+    def committed(self, task_id: TaskId, agent_id: AgentId = NO_AGENT) -> Amount:
+        """Return what an agent (empty: the lead) has reserved for its open calls and open agents."""
         usd, tokens = 0.0, 0
         for of_task, of_agent, waiting in self._calls.values():
             if (of_task, of_agent) == (task_id, agent_id):
                 usd, tokens = usd + waiting.usd, tokens + waiting.tokens
         for name, agent in self._agents.items():
             if agent.open and (agent.task_id, agent.parent) == (task_id, agent_id):
-                inside = self.held(task_id, name)
+                inside = self.committed(task_id, name)
                 usd += inside.usd if agent.cap.usd is None else max(agent.cap.usd - agent.spent.usd, 0.0)
                 tokens += (
                     inside.tokens
@@ -99,10 +100,10 @@ class Shares:
                 )
         return Amount(usd, tokens)
 
-    def left(self, agent_id: AgentId) -> Cap:
-        """Return what an agent may still give away; None if nothing limits it."""
+    def remaining(self, agent_id: AgentId) -> Cap:
+        """Return what an agent may still reserve; without a limit if its share has none."""
         agent = self._agents[agent_id]
-        committed = self.held(agent.task_id, agent_id)
+        committed = self.committed(agent.task_id, agent_id)
         cap = agent.cap
         return Cap(
             usd=None if cap.usd is None else max(cap.usd - agent.spent.usd - committed.usd, 0.0),
@@ -111,13 +112,13 @@ class Shares:
 
     def refusal(self, agent_id: AgentId, amount: Amount) -> str:
         """Return why a call does not fit into its agent's share; empty if it does."""
-        left = self.left(agent_id)
+        left = self.remaining(agent_id)
         if left.usd is not None and amount.usd > left.usd + CENTS:
             return f"The next call could take ${amount.usd:.4f}, and ${left.usd:.4f} of the agent's share are left."
         if left.tokens is not None and amount.tokens > left.tokens:
             return f"The next call could take {amount.tokens:,} tokens, and {left.tokens:,} of the share are left."
         return ""
 
-    def capped(self, agent_id: AgentId) -> Cap:
+    def share_of(self, agent_id: AgentId) -> Cap:
         """Return the agent's share."""
         return self._agents[agent_id].cap

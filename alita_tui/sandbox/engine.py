@@ -186,7 +186,7 @@ class PodmanSandbox:
         try:
             report = await converse(container, job, on_output, self._broker)
         except BaseException:
-            await asyncio.shield(self._pool.put(container))  # after an interrupt nothing may be running
+            await asyncio.shield(self._pool.end(container))  # after an interrupt nothing may be running
             raise
         self._pool.discard(container)  # the warden has killed everything but itself
         if job.kind == "test" and kind.environment:

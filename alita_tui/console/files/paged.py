@@ -38,7 +38,7 @@ class PagedPane(Pane):
         self._reading = False
 
     def on_mount(self) -> None:
-        """Count on."""
+        """Start counting the records that are not known yet."""
         self.run_worker(self._count_on(), name="count", group="count", exit_on_error=False)
 
     @property
@@ -48,7 +48,7 @@ class PagedPane(Pane):
 
     @property
     def size_words(self) -> str:
-        """Return how many records are known, and whether counting goes on."""
+        """Return how many records are known, and whether counting continues."""
         text = counted(self.count, self.thing).replace(str(self.count), f"{self.count:,}", 1)
         if self.extent.problem:
             return f"{text}; {self.extent.problem}"
@@ -113,7 +113,7 @@ class PagedPane(Pane):
         self.moved()
 
     def forget(self) -> None:
-        """Read everything again."""
+        """Drop all pages, so that they are read again."""
         self._pages.clear()
         self.refresh()
 
@@ -153,17 +153,17 @@ class PagedPane(Pane):
 
 
 class HexPane(PagedPane):
-    """Places, bytes and letters."""
+    """Rows of bytes: offset, hexadecimal, letters."""
 
     thing = "row"
 
     @property
     def size_words(self) -> str:
-        """Return how the rows are made."""
+        """Return how many bytes a row has."""
         return "16 bytes in a row"
 
     def margin(self, label: str) -> Line:
-        """Return the margin with the place."""
+        """Return the margin with the offset."""
         return ((f"{label:>8} │ ", "muted"),)
 
     def body(self, shown: Shown, number: int, width: int) -> Line:

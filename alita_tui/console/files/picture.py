@@ -73,7 +73,7 @@ class PicturePane(Pane):
         if not columns or not rows:
             return
         cell = cell_pixels(self._graphics.cell) if self._graphics else (0, 0)
-        precise = all(cell)  # of cells without a known size, a picture could cover too many
+        precise = all(cell)  # without a known size of a cell, a picture could cover too many
         wide, high = cell if precise else (1, 2)
         try:
             self.picture = await self._file.picture(min(columns, WIDEST) * wide, min(rows, WIDEST) * high)

@@ -114,7 +114,7 @@ def _show(report: Report, by: By) -> None:
         for advice in report.advice:
             sources = ", ".join(f"{place.session_id}:{place.seq}" for place in advice.places[:3])
             typer.echo(f"  {reveal(advice.text)}\n      {reveal(advice.command)}   (from {sources})")
-    typer.echo(f"\n{words.held_words(report.held)}")
+    typer.echo(f"\n{words.accuracy_words(report.held)}")
 
 
 def _send(app: AppContext, url: str, days: int | None, *, texts: bool) -> None:

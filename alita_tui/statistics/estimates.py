@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from alita_tui.spine.ports.statistics import Estimate, Held, Place
+from alita_tui.spine.ports.statistics import Estimate, EstimateAccuracy, Place
 from alita_tui.statistics.records import Column, Records
 from alita_tui.statistics.rows import words_of
 
@@ -71,7 +71,7 @@ class Estimator:
         """Return the estimate for a task with this text."""
         return self._estimate(self._similar(words_of(text), self._counts))
 
-    def held(self) -> Held:
+    def accuracy(self) -> EstimateAccuracy:
         """Return how often estimates held; each of the newest tasks is estimated from tasks that ended before it."""
         rows = np.flatnonzero(self._counts)
         newest = rows[np.argsort(self._at[rows], kind="stable")][-_CHECKED:]
@@ -88,7 +88,7 @@ class Estimator:
                 if span is not None and not math.isnan(value):
                     figures[1 + 2 * index] += 1
                     figures[2 + 2 * index] += bool(span[0] <= value <= span[2])
-        return Held(*figures)
+        return EstimateAccuracy(*figures)
 
     def _similar(self, words: tuple[int, ...], counts: Column) -> tuple[Column, bool]:
         """Return similar tasks and True, or all tasks that count and False if too few are similar."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from alita_tui.spine.ports.statistics import Anomaly, Day, Held, Line, Place, Report, Totals
+from alita_tui.spine.ports.statistics import Anomaly, Day, EstimateAccuracy, Line, Place, Report, Totals
 from alita_tui.statistics import anomalies
 from alita_tui.statistics.advice import advice
 from alita_tui.statistics.days import day_numbers, day_of, name_of
@@ -110,7 +110,7 @@ class _Reporter:
             kinds=kinds,
             anomalies=tuple(anomalies_found),
             advice=advice(totals, tools, models, kinds, anomalies_found),
-            held=Estimator(self._records).held() if estimates else Held(),
+            held=Estimator(self._records).accuracy() if estimates else EstimateAccuracy(),
         )
 
     # --- totals and days ----------------------------------------------------------------------------

@@ -64,9 +64,9 @@ def touches(attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Words, ..
     """Return in plain words what a draft will be able to touch, then what it will not."""
     requested = attempt.draft.capabilities.without(withheld)
     if not requested.none:
-        touched = tuple((text, "warn") for text in _touched(requested))
-        spared = _spared(requested)
-        return (*touched, (spared, "muted")) if spared else touched
+        touched = tuple((text, "warn") for text in _requested_lines(requested))
+        not_requested = _not_requested(requested)
+        return (*touched, (not_requested, "muted")) if not_requested else touched
     if not attempt.draft.capabilities.none:
         return (("nothing, since all that it asks for is withheld", "good"),)
     check = next((gate for gate in attempt.gates if gate.gate == "capabilities"), None)
@@ -76,7 +76,7 @@ def touches(attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Words, ..
         return ((f"asks for nothing, but its code tries {what}", "bad"),)
     if check is None or check.state == "skipped":
         return (("asks for nothing; whether it tries to reach more was not checked", "warn"),)
-    return ((f"nothing: {_spared(requested)}", ""),)
+    return ((f"nothing: {_not_requested(requested)}", ""),)
 
 
 _TRIED = {
@@ -90,7 +90,7 @@ _TRIED = {
 """Kind of access in the rows of the check of permissions → words."""
 
 
-def _touched(requested: Capabilities) -> list[str]:
+def _requested_lines(requested: Capabilities) -> list[str]:
     """Return a line for each thing that is requested."""
     lines = []
     hosts = {grant.text: grant for grant in host_grants(requested)}
@@ -115,18 +115,18 @@ def _touched(requested: Capabilities) -> list[str]:
     return lines
 
 
-def _spared(requested: Capabilities) -> str:
+def _not_requested(requested: Capabilities) -> str:
     """Return what is not requested, as a list in words; empty if a tool that it calls may reach anything."""
     if requested.tools:
         return ""  # what those may touch is said with them
-    spared = {
+    not_requested = {
         "no internet": requested.network or requested.browser,
         "none of your files": requested.workspace != "none",
         "no secrets": requested.secrets,
         "no models": requested.model_calls,
         "no other tools": False,
     }
-    return ", ".join(words for words, asked in spared.items() if not asked)
+    return ", ".join(words for words, asked in not_requested.items() if not asked)
 
 
 _SIGNS = {"passed": ("■", "good"), "failed": ("✗", "bad"), "skipped": ("○", "warn")}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from alita_tui.events import TaskEstimated
-from alita_tui.spine.ports.statistics import By, Estimate, Held, Line, Report
+from alita_tui.spine.ports.statistics import By, Estimate, EstimateAccuracy, Line, Report
 from alita_tui.spine.text import counted, one_line
 
 NONE = "—"
@@ -166,15 +166,15 @@ def estimated_title(event: TaskEstimated) -> str:
     return f"8 of 10 {evidence} took {', '.join(parts)} ({event.tasks} known)"
 
 
-def held_words(held: Held) -> str:
+def accuracy_words(accuracy: EstimateAccuracy) -> str:
     """Return how often estimates held, in one sentence."""
-    if not held.tasks:
+    if not accuracy.tasks:
         return "No estimates could be checked yet: it takes nine tasks that ended."
     parts = []
-    if held.usd_of:
-        parts.append(f"cost {held.usd_in} of {held.usd_of}")
-    if held.seconds_of:
-        parts.append(f"time {held.seconds_in} of {held.seconds_of}")
+    if accuracy.usd_of:
+        parts.append(f"cost {accuracy.usd_in} of {accuracy.usd_of}")
+    if accuracy.seconds_of:
+        parts.append(f"time {accuracy.seconds_in} of {accuracy.seconds_of}")
     return f"Estimates held: {', '.join(parts)} (8 of 10 is what they are made for)"
 
 

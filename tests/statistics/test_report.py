@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from alita_tui.spine.ports.statistics import Held
+from alita_tui.spine.ports.statistics import EstimateAccuracy
 from alita_tui.statistics import anomalies, chance
 from alita_tui.statistics.advice import at_most
 from alita_tui.statistics.days import day_numbers
@@ -262,18 +262,18 @@ def test_estimates_from_similar_tasks_are_accurate() -> None:
     assert chart.seconds[0] < chart.seconds[1] < chart.seconds[2] and len(chart.places) == 20
     strange = made.estimate("Zzyzx qwertz")
     assert not strange.alike and strange.count
-    held = made.held()
+    held = made.accuracy()
     assert held.tasks == 100 and 0.68 <= held.seconds_in / held.seconds_of <= 0.92
 
 
 def test_nothing_is_estimated_from_few_or_later_tasks() -> None:
     few = Estimator(records(1, NOW, tasks=LEAST - 1))
-    assert few.estimate("Chart the rainfall of Oslo").count == 0 and few.held() == Held()
+    assert few.estimate("Chart the rainfall of Oslo").count == 0 and few.accuracy() == EstimateAccuracy()
     at = NOW.timestamp()
     words = words_of("Chart the rainfall")
     same = [Task(at, n, n + 1, "answered", 50.0, 0, 0, words, False) for n in range(30)]
     assert (
-        Estimator(put(SessionRows(tasks=same))).held().tasks == 0
+        Estimator(put(SessionRows(tasks=same))).accuracy().tasks == 0
     )  # side by side: none ended before another began
 
 

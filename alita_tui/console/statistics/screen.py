@@ -208,7 +208,7 @@ class StatisticsScreen(Dialog[None]):
                 else:
                     self._notes[option] = f"Rule: {report.anomalies[number].rule}."
                 options.append(Option(drawn, id=option))
-        footer = words.held_words(report.held)
+        footer = words.accuracy_words(report.held)
         return [
             *options,
             Option("", disabled=True),

@@ -131,7 +131,7 @@ class Estimate(Value, frozen=True):
     places: tuple[Place, ...] = ()
 
 
-class Held(Value, frozen=True):
+class EstimateAccuracy(Value, frozen=True):
     """How often estimates held, each made from the tasks that had ended before its task began."""
 
     tasks: int = 0
@@ -162,4 +162,4 @@ class Report(Value, frozen=True):
     kinds: tuple[Line, ...]
     anomalies: tuple[Anomaly, ...]
     advice: tuple[Advice, ...]
-    held: Held
+    held: EstimateAccuracy

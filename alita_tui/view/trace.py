@@ -32,7 +32,6 @@ from alita_tui.view.trace_words import (
     line_count,
     numbers,
     page_logged,
-    pretty,
     report_of,
     searched,
     size_of,
@@ -114,7 +113,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ActionChosen(action="plan" | "answer" | "ask_user" | "delegate" | "report"):
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):
-            return row("action", chosen(action, arguments), pretty(arguments))
+            return row("action", chosen(action, arguments), e.as_json(arguments, indent=2))
         case e.GateChecked(result=gate):
             lines_text = "\n".join(f"{gate_row.label}: {gate_row.text}" for gate_row in gate.rows)
             inks: dict[str, Tone] = {"passed": "good", "failed": "warn", "skipped": "muted"}
@@ -285,7 +284,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ToolCalled(name=name, version=version, arguments=arguments, alias=alias):
             suffix = f", called as {alias}" if alias else ""
             suffix += f", at the server {event.server}" if event.server else ""
-            return row("run", f"{name} v{version}{suffix}", pretty(arguments))
+            return row("run", f"{name} v{version}{suffix}", e.as_json(arguments, indent=2))
         case e.BrokerAnswered():
             return row("run", *brokered(event), meta=lasted(event.duration_ms), tone=_BROKERED[event.outcome])
         case e.PageLogged(level=level):

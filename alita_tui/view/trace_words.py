@@ -117,17 +117,12 @@ def report_of(report: RunReport) -> str:
         f"{'pass' if case.passed else 'FAIL'}  {case.name}  {case.message}".rstrip() for case in report.cases
     ]
     if report.result is not None and not report.cases:
-        parts.append(pretty(report.result))
+        parts.append(as_json(report.result, indent=2))
     for name, text in (("error", report.error), ("stdout", report.stdout), ("stderr", report.stderr)):
         if text:
             cut = " (cut)" if name in report.truncated else ""
             parts.append(f"── {name}{cut}\n{text.rstrip()}")
     return "\n".join(parts)
-
-
-def pretty(value: object) -> str:
-    """Return indented JSON."""
-    return as_json(value, indent=2)
 
 
 def lasted(ms: float) -> str:

@@ -1,7 +1,7 @@
 """The queue of a session: what a person may do with tasks that wait, and that no process's end loses any of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import (
     AnswerQuestion,
     CancelTask,
-    CloseSession,
     EditTask,
     MoveTask,
     Retry,
@@ -25,6 +24,7 @@ from alita_tui.spine.commands import (
 from alita_tui.spine.laws import check
 from alita_tui.state.reduce import reduce_all
 from tests.agent.lab import Lab, say
+from tests.agent.side_by_side import at_work, until
 
 ASKS = Rule(
     role="orchestrator",
@@ -45,22 +45,13 @@ def answering(*tasks: str) -> list[Rule]:
 
 
 @asynccontextmanager
-async def at_work(lab: Lab) -> AsyncIterator[None]:
+async def at_work_until_reopened(lab: Lab) -> AsyncIterator[None]:
     """The engine runs; at the end the process is gone, and a new one has opened the session."""
-    await lab.begin()
-    running = asyncio.create_task(lab.engine.run())
     try:
-        yield
+        async with at_work(lab):
+            yield
     finally:
-        lab.engine.send(CloseSession())
-        await running
         lab.reopen()
-
-
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(180):
-        while not true():
-            await asyncio.sleep(0)
 
 
 async def busy_with_five(lab: Lab) -> dict[str, str]:
@@ -80,7 +71,7 @@ async def answer_and_finish(lab: Lab) -> list[str]:
 
 async def test_changes_to_the_queue_survive_into_the_next_process(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=answering(*NAMES, "the third, rewritten"))
-    async with at_work(lab):
+    async with at_work_until_reopened(lab):
         ids = await busy_with_five(lab)
         lab.engine.send(MoveTask(queue_id=ids["fifth"], before=ids["second"]))
         lab.engine.send(EditTask(queue_id=ids["third"], text="the third, rewritten"))
@@ -100,7 +91,7 @@ async def test_a_paused_queue_begins_nothing_until_resumed_even_in_the_next_proc
     tmp_path: Path,
 ) -> None:
     lab = Lab(tmp_path, rules=answering(*NAMES))
-    async with at_work(lab):
+    async with at_work_until_reopened(lab):
         await busy_with_five(lab)
         lab.engine.send(SwitchQueue(paused=True))
         lab.engine.send(SwitchQueue(paused=True))
@@ -120,7 +111,7 @@ async def test_a_paused_queue_begins_nothing_until_resumed_even_in_the_next_proc
 
 async def test_a_task_that_began_or_never_was_says_so_and_changes_nothing(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=answering(*NAMES))
-    async with at_work(lab):
+    async with at_work_until_reopened(lab):
         ids = await busy_with_five(lab)
         for command in (EditTask(queue_id="x", text="y"), MoveTask(queue_id="x"), CancelTask(task_id="x"), CancelTask(task_id=""),
                         MoveTask(queue_id=ids["second"], before="x"), Retry(task_id=e.TaskId("x"))):  # fmt: skip
@@ -132,7 +123,7 @@ async def test_a_task_that_began_or_never_was_says_so_and_changes_nothing(tmp_pa
 
 async def test_cancelling_the_running_task_stops_it_and_the_next_begins(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=answering(*NAMES))
-    async with at_work(lab):
+    async with at_work_until_reopened(lab):
         await busy_with_five(lab)
         lab.engine.send(CancelTask(task_id=lab.events(e.TaskSubmitted)[0].task_id))
         await until(lambda: len(lab.events(e.TaskFinished)) == 5)
@@ -150,7 +141,7 @@ async def test_an_earlier_task_that_failed_is_tried_again_once_also_by_the_next_
     lab = Lab(tmp_path, rules=[fails, *answering(*NAMES)])
     assert (await lab.do(SubmitTask(text="weak"))).outcome == "failed"
     failed = lab.events(e.TaskSubmitted)[0].task_id
-    async with at_work(lab):
+    async with at_work_until_reopened(lab):
         lab.engine.send(SubmitTask(text="first"))
         await until(lambda: lab.events(e.QuestionAsked))
         lab.engine.send(Retry(task_id=failed))
@@ -167,7 +158,7 @@ async def test_a_task_that_another_process_left_is_queued_once_however_often_it_
 ) -> None:
     lab = Lab(tmp_path, rules=answering("left"))
     taken: list[int] = []
-    async with at_work(lab):
+    async with at_work_until_reopened(lab):
         for number in (1, 2):
             lab.engine.hand_in(SubmitTask(text="left", queue_id="note-1"), partial(taken.append, number))
         await until(lambda: len(taken) == 2 and lab.events(e.TaskFinished))

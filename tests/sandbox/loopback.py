@@ -119,6 +119,19 @@ class Quiet(ThreadingHTTPServer):
 
 
 @contextmanager
+def answering(server: Quiet) -> Iterator[None]:
+    """The server answers while this lasts."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def serving(name: str = "") -> Iterator[Site]:
     """A server; with a name it speaks TLS under it."""
     site = Site()
@@ -126,14 +139,8 @@ def serving(name: str = "") -> Iterator[Site]:
     site.port = server.server_address[1]
     if name:
         server.socket = ROOT.context(name).wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with answering(server):
         yield site
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @dataclass

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
-from tests.sandbox.loopback import ROOT, Quiet
+from tests.sandbox.loopback import ROOT, Quiet, answering
 
 PASSWORD = "p/4 ss+ü&\"'<word>"
 
@@ -109,11 +108,5 @@ def serving(name: str, evil: str = "") -> Iterator[Site]:
     server = Quiet(("127.0.0.1", 0), Handler)
     site.port = server.server_address[1]
     server.socket = ROOT.context(name).wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with answering(server):
         yield site
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -17,7 +16,7 @@ from alita_tui.events import BrokerOutcome
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Limits
 from tests.sandbox.browser_lab import Browsing, nobody_came
-from tests.sandbox.loopback import Quiet
+from tests.sandbox.loopback import Quiet, answering
 
 pytestmark = [pytest.mark.podman, pytest.mark.walk]
 HOSTILE = """<title>hostile</title><script>
@@ -117,12 +116,8 @@ def site(door: socket.socket) -> Iterator[Served]:
 
     server = Quiet(("127.0.0.1", 0), Handler)
     served.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield served
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with answering(server):
+        yield served
 
 
 @pytest.fixture

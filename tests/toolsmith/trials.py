@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from alita_tui.registry.library import ToolLibrary
@@ -17,7 +16,7 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.web import WebSettings
 from alita_tui.store.documents import DocumentTable
 from alita_tui.web.client import WebRoom
-from tests.support.servers.package_index import PackageIndex
+from tests.support.servers.package_index import asked_by_uv
 from tests.toolsmith.corpus import Sample, offers
 from tests.toolsmith.trial import Reviewer, Trial, Verdict
 
@@ -47,7 +46,10 @@ async def judge_all(
 
 @asynccontextmanager
 async def _trials(settings: EngineSettings) -> AsyncIterator[Callable[[Reviewer], Trial]]:
-    with tempfile.TemporaryDirectory(prefix="alita-corpus-") as folder, _index(Path(folder)) as index:
+    with (
+        tempfile.TemporaryDirectory(prefix="alita-corpus-") as folder,
+        asked_by_uv(Path(folder), *offers()) as index,
+    ):
         table = DocumentTable(Path(folder) / "registry.json", "tools")
         shelf = ToolLibrary(table, Path(folder) / "box")
         web = WebRoom(WebSettings(pypi_url=index.url, timeout=60.0), environ={})
@@ -58,29 +60,6 @@ async def _trials(settings: EngineSettings) -> AsyncIterator[Callable[[Reviewer]
             await sandbox.close()
             await web.close()
             table.close()
-
-
-@contextmanager
-def _index(folder: Path) -> Iterator[PackageIndex]:
-    """The corpus's own package index, which uv asks as well."""
-    index = PackageIndex(*offers())
-    ours = {
-        "UV_DEFAULT_INDEX": f"{index.url}/simple",
-        "UV_CACHE_DIR": str(folder / "uv"),
-        "UV_HTTP_RETRIES": "0",
-        "UV_SYSTEM_CERTS": "false",
-    }
-    before = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
-    try:
-        yield index
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        index.close()
 
 
 def shares(judged: Iterable[tuple[Sample, Verdict]]) -> tuple[float, float]:

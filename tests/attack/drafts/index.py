@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import io
-import os
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from tests.support.servers.package_index import Offer, PackageIndex
+from tests.support.servers.package_index import Offer
 
 _STRINGS = '"""Strings."""\n\n\ndef upper(text):\n    return text.replace("ß", "ss").upper()\n'
 _COLUMNS = (
@@ -60,26 +56,3 @@ def offers() -> tuple[Offer, ...]:
         Offer("taken-back", yanked=True),
         Offer("known-holes", faults=("PYSEC-2024-7",)),
     )
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[PackageIndex]:
-    """The index on loopback, which uv asks as well while this lasts."""
-    index = PackageIndex(*offers())
-    ours = {
-        "UV_DEFAULT_INDEX": f"{index.url}/simple",
-        "UV_CACHE_DIR": str(folder / "uv"),
-        "UV_HTTP_RETRIES": "0",
-        "UV_SYSTEM_CERTS": "false",
-    }
-    before = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
-    try:
-        yield index
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        index.close()

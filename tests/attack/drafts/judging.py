@@ -16,9 +16,10 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.web import WebSettings
 from alita_tui.web.client import WebRoom
 from tests.attack.drafts.adversarial import Sample
-from tests.attack.drafts.index import serving
+from tests.attack.drafts.index import offers
 from tests.attack.drafts.screen import Screenful, reader
 from tests.attack.drafts.toolsmith import Made, Workshop
+from tests.support.servers.package_index import asked_by_uv
 
 _AT_ONCE = 2
 _FIRST = 3
@@ -87,7 +88,10 @@ async def judge_all(
 ) -> list[Judged]:
     """Every sample with what became of it, two at a time."""
     limit = asyncio.Semaphore(_AT_ONCE)
-    with tempfile.TemporaryDirectory(prefix="alita-attack-") as name, serving(Path(name)) as index:
+    with (
+        tempfile.TemporaryDirectory(prefix="alita-attack-") as name,
+        asked_by_uv(Path(name), *offers()) as index,
+    ):
         web = WebRoom(WebSettings(pypi_url=index.url, timeout=60.0), environ={})
         sandbox = PodmanSandbox(settings, "attack")
         workshop = Workshop(sandbox, Path(name), web, FaultDatabase(index.url))

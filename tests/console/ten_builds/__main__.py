@@ -14,15 +14,19 @@ from alita_tui.spine.envelope import encode
 from alita_tui.spine.ports.web import WebSettings
 from alita_tui.web.client import WebRoom
 from tests.attack.drafts.adversarial import honest, read
-from tests.attack.drafts.index import serving
+from tests.attack.drafts.index import offers
 from tests.attack.drafts.toolsmith import Workshop
 from tests.console.ten_builds import BAD, FOLDER, GOOD
+from tests.support.servers.package_index import asked_by_uv
 
 
 async def main() -> None:
     """Record each build up to where a person is asked."""
     samples = [*read((FOLDER / "bad.txt").read_text("utf-8")), *honest()]
-    with tempfile.TemporaryDirectory(prefix="alita-ten-") as name, serving(Path(name)) as index:
+    with (
+        tempfile.TemporaryDirectory(prefix="alita-ten-") as name,
+        asked_by_uv(Path(name), *offers()) as index,
+    ):
         settings = EngineSettings(cache_dir=str(Path(name) / "cache"))
         await repair(settings, lambda *_: None)
         web = WebRoom(WebSettings(pypi_url=index.url, timeout=60.0), environ={})

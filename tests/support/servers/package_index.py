@@ -6,10 +6,15 @@ import io
 import json
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 LONG_AGO = "2019-03-01T00:00:00Z"
 
@@ -161,3 +166,22 @@ def _fault(name: str, offer: Offer) -> dict[str, object]:
             }
         ],
     }
+
+
+@contextmanager
+def asked_by_uv(folder: Path, *offers: Offer) -> Iterator[PackageIndex]:
+    """An index with these offers, which uv asks as well while this lasts; uv's cache is in the folder."""
+    index = PackageIndex(*offers)
+    ours = {
+        "UV_DEFAULT_INDEX": f"{index.url}/simple",
+        "UV_CACHE_DIR": str(folder / "uv"),
+        "UV_HTTP_RETRIES": "0",
+        "UV_SYSTEM_CERTS": "false",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ours.items():
+            patch.setenv(name, value)
+        try:
+            yield index
+        finally:
+            index.close()

@@ -32,7 +32,7 @@ class _FileHeader(msgspec.Struct, forbid_unknown_fields=True):
 
 @asynccontextmanager
 async def staged(host: Host, job: Job) -> AsyncIterator[str]:
-    """Put a job's input files into a folder that can be mounted; remove it afterwards.
+    """Yield a folder with a job's input files that can be mounted; remove it afterwards.
 
     The account that runs Podman may enter it, other users of this machine may not. Raise SandboxUnavailable.
     """

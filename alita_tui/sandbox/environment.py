@@ -64,7 +64,7 @@ def target(report: dict[str, Any]) -> Target:
 async def lock(
     requested: Sequence[str], target: Target, progress: Progress, *, limits: InstallLimits = _LIMITS
 ) -> Lock:
-    """Resolve requirements to exact, hashed wheels. Raise RequirementsError that names what is wrong.
+    """Return requirements resolved to exact, hashed wheels. Raise RequirementsError that names what is wrong.
 
     Wheels whose total size exceeds the limit are refused before any of them is downloaded.
     """
@@ -274,7 +274,10 @@ def _make_readable(folder: Path) -> None:
 async def _uv_with_cache(
     *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> str:
-    """Run uv; if the index does not answer, run it again with its cache alone. Raise RequirementsError."""
+    """Return the output of uv; if the index does not answer, it is run again with its cache alone.
+
+    Raise RequirementsError.
+    """
     try:
         return await _uv(*arguments, about=about, stdin=stdin, measure=measure)
     except IndexUnreachable as error:

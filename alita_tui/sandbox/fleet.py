@@ -95,11 +95,14 @@ class Fleet:
         return await self._first(lambda engine: engine.has_browser())
 
     async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
-        """Resolve requirements to hashed wheels; all engines have the same images. Raise RequirementsError."""
+        """Return the lock of requirements, the same for all engines, which have the same images.
+
+        Raise RequirementsError.
+        """
         return await self._first(lambda engine: engine.lock(requirements, progress, browser=browser))
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
-        """Run a job on the least loaded engine. Raise SandboxUnavailable, RequirementsError.
+        """Run a job on the least loaded engine and return the report. Raise SandboxUnavailable, RequirementsError.
 
         A call of a remote tool goes to its server. Raise ServerUnavailable.
         """
@@ -114,7 +117,10 @@ class Fleet:
         return await self._first(lambda engine: engine.installed(lock, progress))
 
     async def open_program(self, program: Program, progress: Progress) -> RunningProgram:
-        """Start a program on the least loaded engine. Raise SandboxUnavailable, RequirementsError, UsageError."""
+        """Start a program on the least loaded engine and return it.
+
+        Raise SandboxUnavailable, RequirementsError, UsageError.
+        """
         return await self._first(lambda engine: engine.open_program(program, progress))
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> None:

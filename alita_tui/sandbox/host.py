@@ -157,7 +157,7 @@ class Host:
 
     @asynccontextmanager
     async def started(self, *argv: str, **options: Any) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Start a command as the account; its output never goes to the terminal. Raise SandboxUnavailable."""
+        """Yield a command started as the account; its output never goes to the terminal. Raise SandboxUnavailable."""
         self.prepare()
         async with AsyncExitStack() as stack:
             try:

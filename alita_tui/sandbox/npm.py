@@ -77,7 +77,7 @@ class Installed(Value, frozen=True):
 
 
 async def install(node: Path, package: str, folder: Path, *, limits: InstallLimits = LIMITS) -> Installed:
-    """Fetch a package and what it needs into an empty folder. Raise RequirementsError.
+    """Fetch a package and what it needs into an empty folder, and return it. Raise RequirementsError.
 
     `node` is the folder with the wheel `NODE`. A small tarball can unpack to any size: npm is killed once it wrote more
     than `limits`.

@@ -52,7 +52,7 @@ class Exchange:
 
     @classmethod
     async def open(cls, socket: Path) -> Exchange:
-        """Connect. Raise OSError."""
+        """Return a new connection. Raise OSError."""
         return cls(*await asyncio.open_unix_connection(str(socket), limit=1 << 20))
 
     async def begin(

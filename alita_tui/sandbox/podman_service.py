@@ -183,7 +183,7 @@ class PodmanService:
         return not self._host.elsewhere and (self._reading is None or self._reading.done())
 
     def _supervise(self, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        """Start a supervisor without asyncio, which would kill it when the event loop ends."""
+        """Return a supervisor, started without asyncio, which would kill it when the event loop ends."""
         program = str(Path(__file__).with_name("podman_supervisor.py"))
         return subprocess.Popen(
             [sys.executable, "-I", "-S", program, str(self.socket), self.owner, *command],

@@ -35,7 +35,7 @@ class Stock:
         """Sets of imports that are not safe to do ahead."""
 
     def fitting(self, imports: frozenset[str]) -> Container | None:
-        """Take out the container that has most of these imports done and no others; None if there is none."""
+        """Take out and return the container with most of these imports done and no others; None if there is none."""
         candidates = [
             container for container in self.containers if container.imports <= imports and container.alive
         ]
@@ -46,7 +46,7 @@ class Stock:
         return best
 
     def spare(self) -> list[Container]:
-        """Take out the containers that died, and those made hot for a tool that is no longer in use."""
+        """Take out and return the containers that died, and those made hot for a tool that is no longer in use."""
         unchanged = self.imports == self.previous
         removed = [
             container

@@ -20,7 +20,7 @@ def bound() -> tuple[str, ...]:
 async def running(
     *argv: str, kill_group: bool = False, **options: Any
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start a command with pipes to read and no terminal; kill it if it still runs at the end. Raise OSError.
+    """Yield a command started with pipes and no terminal; kill it if it still runs at the end. Raise OSError.
 
     With `kill_group` all processes of its group are killed, too.
     """

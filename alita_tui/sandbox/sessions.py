@@ -161,7 +161,7 @@ class Sessions:
                 return None
 
     def _start(self, key: _Key, imports: frozenset[str]) -> asyncio.Task[None]:
-        """Start a container in the background, in a lane in which none is being started."""
+        """Start a container in the background, in a lane in which none is being started; return the task."""
         self._starting.add(key)
         self._tried.add(key)
         return spawn(self._make(key, imports), self._tasks)

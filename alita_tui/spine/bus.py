@@ -166,7 +166,7 @@ class Bus:
         return self._redactor.value(value)
 
     async def emit(self, event: SessionEvent, *, span: str = "") -> Envelope:
-        """Record a durable event without its secrets, then pass it to the readers.
+        """Record a durable event without its secrets, pass it to the readers, and return its envelope.
 
         If it cannot be saved, the caller waits, so that nothing is done without a record.
         Raises StoreError if waiting makes no sense.
@@ -179,7 +179,10 @@ class Bus:
             return envelope
 
     async def save_with(self, action: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run an action that saves something in a thread, with the patience of `emit`. Raises what it raises."""
+        """Run an action that saves something in a thread, retry it as `emit` does, and return its result.
+
+        Raises what it raises.
+        """
         return await self._with_retries(lambda: asyncio.to_thread(action, *arguments, **options))
 
     def leave(self) -> None:

@@ -64,18 +64,18 @@ def _decoder() -> msgspec.json.Decoder[Envelope]:
 
 
 def encode(envelope: Envelope) -> bytes:
-    """One line of JSON, without a line end."""
+    """Return one line of JSON, without a line end."""
     return _encoder.encode(envelope)
 
 
 def to_builtins(envelope: Envelope) -> dict[str, object]:
-    """The envelope as plain JSON types, for a document store."""
+    """Return the envelope as plain JSON types, for a document store."""
     built: dict[str, object] = msgspec.to_builtins(envelope)
     return built
 
 
 def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelope:
-    """Read an envelope back; what does not validate becomes an `UnknownEvent` in its place.
+    """Return the envelope of a document; what does not validate becomes an `UnknownEvent` in its place.
 
     `session_id` and `seq` are used if the record does not state them.
     """
@@ -86,7 +86,7 @@ def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelop
 
 
 def decode(line: bytes | str, *, session_id: str = "", seq: int = 0) -> Envelope:
-    """Read one line of JSON; never raises (see `from_builtins`)."""
+    """Return the envelope of one line of JSON; never raises (see `from_builtins`)."""
     try:
         return _timed(_decoder().decode(line))
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -67,7 +67,7 @@ class Breach(Value, frozen=True):
 
 
 def check(stream: Iterable[Envelope], *, complete: bool = False) -> list[Breach]:
-    """All breaches in a stream of envelopes; transient ones are passed over.
+    """Return all breaches in a stream of envelopes; transient ones are ignored.
 
     With `complete`, a call without an end is a breach too; otherwise the stream may still grow.
     """

@@ -41,7 +41,7 @@ class AuditedApprovals:
 
 
 def standing(entries: Iterable[AuditEntry]) -> Standing:
-    """Reduce the entries to the newest one about each item."""
+    """Return the state that follows from the newest entry about each item."""
     approvals: dict[str, Approval] = {}
     states: dict[str, Move] = {}
     pins: dict[str, Move] = {}

@@ -48,7 +48,10 @@ class SessionArtefacts:
         """Digest -> the file's signature when its bytes were last verified."""
 
     def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
-        """Copy a file in, or move it with `take`. Raise UsageError if it is not a file or too large, StoreError."""
+        """Copy a file in, or move it with `take`; return its artefact.
+
+        Raise UsageError if it is not a file or too large, StoreError.
+        """
         name = file_name(name or path.name)
         try:
             source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -70,12 +73,12 @@ class SessionArtefacts:
         return artefact
 
     def add_bytes(self, data: bytes, name: str) -> Artefact:
-        """Store bytes under a name. Raise UsageError if there are too many, StoreError."""
+        """Store bytes under a name; return their artefact. Raise UsageError if there are too many, StoreError."""
         self._check(len(data), name)
         return self._stored(data, file_name(name))
 
     def landing(self) -> Path:
-        """Make an empty folder for the files of a run; the caller gives it back. Raise StoreError."""
+        """Return a new empty folder for the files of a run; the caller gives it back. Raise StoreError."""
         folder = self._draft()
         disk.make_folder(folder)
         return folder
@@ -153,7 +156,7 @@ class SessionArtefacts:
                 draft.unlink(missing_ok=True)
 
     def _written(self, source: int, name: str, label: str) -> Artefact:
-        """Copy a descriptor's bytes to a file of their digest; on failure nothing is left."""
+        """Copy a descriptor's bytes to a file of their digest; return the artefact. On failure nothing is left."""
         draft = self._draft()
         sha, size, head = sha256(), 0, b""
         try:
@@ -180,7 +183,7 @@ class SessionArtefacts:
         return self.folder / f"{_DRAFT}{os.urandom(8).hex()}"
 
     def _settled(self, draft: Path, digest: str, name: str, head: bytes, size: int) -> Artefact:
-        """Rename a complete file to its digest, unless a complete one is there already. Raise OSError."""
+        """Rename a complete file to its digest, unless there is one already; return its artefact. Raise OSError."""
         kind = media_type(name, head)
         artefact = Artefact(
             handle=f"art_{digest[:10]}",

@@ -108,7 +108,7 @@ class AuditLog:
         resolved: ApprovalResolved,
         evidence: tuple[str, ...] = (),
     ) -> AuditEntry:
-        """Add the verdict that a session has recorded. Raises StoreError."""
+        """Add the verdict that a session has recorded; return the entry. Raises StoreError."""
         return self.append(AuditEntry.of_verdict(session_id, request, resolved, evidence))
 
     def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ class AuditLog:
     # --- internals
 
     def _look(self, *, fully: bool = False) -> CheckedLog:
-        """Read the heads first, the log second: the log may be ahead of them, and is never read behind them."""
+        """Return the log. The heads are read first: the log may be ahead of them, and is never read behind them."""
         heads_raw = self._heads.raw()
         raw = disk.read_bytes(self._path) or b""
         last = self._last

@@ -76,7 +76,7 @@ class Backups:
         self._clock = clock
 
     def create(self, reason: Reason = "manual") -> Backup:
-        """Back up everything as it is now."""
+        """Back up everything as it is now, and return the backup."""
         at = self._clock()
         files = dict(self._current_files())
         backup = Backup(
@@ -132,7 +132,7 @@ class Backups:
             yield from (files[name] for name in self._logs if name in files)
 
     def before_upgrade(self, path: Path) -> Backup | None:
-        """Make a backup if opening this file for writing would upgrade it."""
+        """Return a new backup if opening this file for writing would upgrade it, else None."""
         older = 0 < _version(path) < SCHEMA_VERSION
         return self.create("upgrade") if older else None
 

@@ -29,7 +29,7 @@ class Chain:
 
 
 def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) -> Chain:
-    """Read a log whose entries are signed with this key (hex; empty if nothing is signed).
+    """Return a log whose entries are signed with this key (hex; empty if nothing is signed).
 
     The first `trusted` bytes are covered by a signed head and are not checked again. Unsigned entries are allowed
     within the first `unsigned` bytes, or before an entry that adopts them.

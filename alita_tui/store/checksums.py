@@ -48,7 +48,7 @@ class Sums:
 
 
 def new_sums() -> array[int]:
-    """An array for the sums of a table, 32 bits a line."""
+    """Return an array for the sums of a table, 32 bits per line."""
     return array("I")
 
 

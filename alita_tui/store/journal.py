@@ -37,7 +37,7 @@ class JournalTable(Table):
         self.clear_cache()
 
     def insert(self, document: Mapping[str, Json]) -> int:
-        """TinyDB's insert without the copy of the table."""
+        """Insert a document and return its id; TinyDB's own insert would copy the table."""
         with self._journaled.writing():
             doc_id = getattr(document, "doc_id", None) or self.next_id()
             if str(doc_id) in self.rows:

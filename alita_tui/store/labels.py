@@ -61,11 +61,11 @@ class Labels:
         return self.all().get(session_id, Label(session_id=session_id))
 
     def rename(self, session_id: str, title: str) -> Label:
-        """Give a session a title; an empty one restores its own."""
+        """Give a session a title (an empty one restores its own); return the label."""
         return self._change(session_id, lambda label: replace(label, title=self._line(title, _TITLE)))
 
     def tag(self, session_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Label:
-        """Add and remove tags. Raises UsageError for an invalid tag."""
+        """Add and remove tags; return the label. Raises UsageError for an invalid tag."""
         added, removed = [_tag(tag) for tag in add], {_tag(tag) for tag in remove}
 
         def change(label: Label) -> Label:
@@ -75,11 +75,11 @@ class Labels:
         return self._change(session_id, change)
 
     def archive(self, session_id: str, archived: bool) -> Label:
-        """Archive a session, or bring it back into the list."""
+        """Archive a session, or bring it back into the list; return the label."""
         return self._change(session_id, lambda label: replace(label, archived=archived))
 
     def bookmark(self, session_id: str, seq: int, note: str | None) -> Label:
-        """Set an event's bookmark or change its note; None removes it."""
+        """Set an event's bookmark or change its note (None removes it); return the label."""
 
         def change(label: Label) -> Label:
             bookmarks = [bookmark for bookmark in label.bookmarks if bookmark.seq != seq]

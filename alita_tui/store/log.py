@@ -145,7 +145,7 @@ class LogStorage(JournalStorage, Generic[T]):
             self._close_descriptors()
 
     def read(self) -> Tables:
-        """All tables, read from disk."""
+        """Return all tables, read from disk."""
         return dict(read(self.path).tables)
 
     def write(self, data: Mapping[str, Mapping[str, Json]]) -> None:
@@ -184,7 +184,7 @@ class LogStorage(JournalStorage, Generic[T]):
         return scanned
 
     def _loaded(self, snapshot: Snapshot) -> Scan[T]:
-        """Read a file that has to be read as a whole."""
+        """Return a file that has to be read as a whole."""
         rows = snapshot.tables.get(self._table, {})
         numbers = sorted(map(int, rows))
         loaded = [self._load_row(dump(rows[str(number)]), number) for number in numbers]

@@ -48,7 +48,7 @@ class CheckedLog:
 
 
 def check_log(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bool = False) -> CheckedLog:
-    """Compare a log with its heads and its key.
+    """Return a log with what is wrong with it, compared with its heads and its key.
 
     `own` is the home's public key (hex), empty if it cannot be reached: then the head beside the key names it.
     What a genuine head covers is not checked entry by entry, unless `fully`.

@@ -75,7 +75,7 @@ class SessionFile:
 
     @classmethod
     def create(cls, path: Path, session_id: str, *, imported: bool = False) -> SessionFile:
-        """Create a session's file. Raises StoreError, also if there is one."""
+        """Create and return a session's file. Raises StoreError, also if there is one."""
         disk.make_folder(path.parent)
         if _exists(path):
             raise StoreError(f"There is a session file already: {path}.")
@@ -85,7 +85,7 @@ class SessionFile:
 
     @classmethod
     def open(cls, path: Path, *, readonly: bool = False) -> SessionFile:
-        """Open a session's file and repair what a crash left.
+        """Open and return a session's file, and repair what a crash left.
 
         Read-only takes no lock and writes nothing, so it also opens what another process has open. Raises UsageError if
         there is none, StoreLocked, StoreError.
@@ -337,7 +337,7 @@ class SessionStore:
         return path.stem
 
     def restore(self, session_id: str) -> Path:
-        """Bring a deleted session back. Raises UsageError, StoreError."""
+        """Bring a deleted session back; return its file. Raises UsageError, StoreError."""
         return self.trash.restore(self.path(session_id).stem, self.folder)
 
     def check_available(self, wanted: str) -> None:

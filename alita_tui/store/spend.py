@@ -70,7 +70,7 @@ class SpendBook:
     def reserve(
         self, call_id: str, usd: float, tokens: int, *, limit_usd: float | None, limit_tokens: int | None
     ) -> bool:
-        """Reserve a call's cost against today's cap. Raises StoreError."""
+        """Reserve a call's cost against today's cap; return False if that could break it. Raises StoreError."""
         with self._guard, self._db.journal.writing():
             self._release()
             day = self._today().isoformat()
@@ -85,7 +85,7 @@ class SpendBook:
             return True
 
     def settle(self, call_id: str, usd: float, tokens: int, *, estimated: bool = False) -> DaySpend:
-        """Settle a call once, on the day that it was reserved on.
+        """Settle a call once, on the day that it was reserved on; return that day's spend.
 
         A process that dies between this and the session's own record settles its last call again.
         """

@@ -110,5 +110,5 @@ class TaskInbox:
 
 
 def _prefix(session_id: str) -> str:
-    """The beginning of a session's notes: ids come from files, so they are not used as paths."""
+    """Return the beginning of the names of a session's notes. Ids come from files, so they are not used as paths."""
     return f"{sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:24]}-"

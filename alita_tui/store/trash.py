@@ -51,7 +51,7 @@ class Trash:
             raise disk.store_error("deleted", path, error) from error
 
     def restore(self, session_id: str, folder: Path) -> Path:
-        """Move a session back into its folder. Raises UsageError if it is not here, StoreError."""
+        """Move a session back into its folder; return its file. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"
         sources = [source for source in (folder_of(path), path, journal_of(path)) if source.exists()]
         if not sources:

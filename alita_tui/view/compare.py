@@ -69,7 +69,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(left: Sequence[Envelope], right: Sequence[Envelope]) -> Comparison:
-    """Compare two sessions."""
+    """Return two sessions side by side."""
     return Comparison(
         left=_side(left), right=_side(right), common=_common(left, right), moves=_moves(left, right)
     )

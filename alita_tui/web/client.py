@@ -58,7 +58,7 @@ class WebRoom:
         self._searches = Searches(self._fetcher, settings, secret or environ.get, clock, results)
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        """Search for one kind of thing (empty: the settings'); if a provider fails, ask the next. Raise WebError."""
+        """Return results of one kind (empty: the settings'); if a provider fails, the next is asked. Raise WebError."""
         words = one_line(query, 240)
         if not words:
             raise WebError("The search is empty.", hint="Say what to look for in a few words.")
@@ -71,7 +71,7 @@ class WebRoom:
         return await self._searches.search(words, kind)
 
     async def read(self, url: str) -> Page:
-        """Read one page as text. Raise WebError, AddressRefused."""
+        """Return one page as text. Raise WebError, AddressRefused."""
         return await read_page(
             self._fetcher,
             url,

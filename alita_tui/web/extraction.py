@@ -149,7 +149,7 @@ def _join_lines(tree: Any) -> None:
 
 
 def _headed(text: str) -> str:
-    """Mark the first row of each table as its head, because Markdown requires one."""
+    """Return the page with the first row of each table marked as its head, because Markdown requires one."""
     lines: list[str] = []
     inside = False
     source = text.split("\n")
@@ -165,7 +165,7 @@ def _headed(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Remove Markdown's backslashes, so that names match the page; keep those before a table's bars."""
+    """Return Markdown without its backslashes, so that names match the page; those before a table's bars stay."""
     parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.DOTALL | re.MULTILINE)
     parts[::2] = [re.sub(r"\\([\\`*_{}\[\]()<>#+\-.!~])", r"\1", prose) for prose in parts[::2]]
     return "".join(parts)

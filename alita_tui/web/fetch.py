@@ -88,7 +88,7 @@ class Fetcher:
         body: bytes | None = None,
         before: Callable[[str], Awaitable[None]] | None = None,
     ) -> Fetched:
-        """Fetch a URL, with all redirects within the time limit; an answer beyond its cap is cut.
+        """Return the answer of a URL, after all redirects, within the time limit; beyond its cap it is cut.
 
         `headers` go to the first host only, those of `conditions` to its address only. `trusted` is a URL of the
         settings, whose host may be private. `caps` are those of media types that differ. A `body` is posted, and

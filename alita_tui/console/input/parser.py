@@ -74,14 +74,14 @@ class InputParser:
         return self._tokens.open
 
     def empty(self, at: float) -> list[Message]:
-        """Handle a poll without input."""
+        """Handle a poll without input; return the messages that it completes."""
         messages = [message for token in self._tokens.tick(at) for message in self._recorded(token, at)]
         if number := self._timing.empty(at):
             messages.append(Settled(number))
         return messages
 
     def read(self, data: bytes, at: float) -> list[Message]:
-        """Parse bytes. Half a sequence counts as input, too."""
+        """Parse bytes; return the complete messages. Half a sequence counts as input, too."""
         tokens = self._tokens.feed(self._decoder.decode(data), at)
         messages = [message for token in tokens for message in self._recorded(token, at)]
         if not tokens or self._tokens.open or self._decoder.getstate()[0]:

@@ -114,7 +114,7 @@ class InputTiming:
     # --- the event loop's side --------------------------------------------------------------
 
     def painting(self, at: float) -> Paint:
-        """Start to find out when a drawn review is on the terminal."""
+        """Start to find out when a drawn review is on the terminal; return its record."""
         if not self.terminal:
             return Paint(at, at, at)
         with self._lock:

@@ -115,7 +115,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._open: dict[tuple[str, bool], httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the answer to a login is read completely. Raises AlitaError, httpx2's errors."""
+        """Send a request and return the response; the answer to a login is read completely.
+
+        Raises AlitaError, httpx2's errors.
+        """
         if LOGIN not in request.extensions:
             return await self._sent(request)
         host = one_line(request.url.host, 80)

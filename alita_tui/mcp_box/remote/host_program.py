@@ -72,7 +72,7 @@ class HostProgram:
 
 
 async def start_on_host(argv: tuple[str, ...], env: Mapping[str, str], folder: str = "/") -> HostProgram:
-    """Start a server with the person's rights and a few of their environment variables. Raises UsageError.
+    """Return a server started with the person's rights and a few of their environment variables. Raises UsageError.
 
     `folder` is the one in which the server was added; files where alita was started may be somebody else's.
     """

@@ -177,7 +177,7 @@ class Login(OAuthClientProvider):
 
 
 def _marked(request: httpx2.Request) -> httpx2.Request:
-    """Mark a request as part of the login, so that its answer is limited in size."""
+    """Return a request marked as part of the login, so that its answer is limited in size."""
     request.extensions[LOGIN] = True
     return request
 

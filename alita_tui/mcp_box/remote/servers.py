@@ -119,7 +119,7 @@ class Servers:
         self._idling: asyncio.Task[None] | None = None
 
     async def call(self, job: Job) -> RunReport:
-        """Call the tool whose pinned descriptor is the job's code. Raises ServerUnavailable."""
+        """Call the tool whose pinned descriptor is the job's code, and return the report. Raises ServerUnavailable."""
         try:
             pinned = msgspec.json.decode(job.code.encode(), type=ready(Pinned))
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
@@ -141,7 +141,7 @@ class Servers:
                 server.used_at = time.monotonic()
 
     async def _called(self, pinned: Pinned, server: _Server, job: Job) -> RunReport:
-        """Call a tool if it is still the approved one. Raises ServerUnavailable."""
+        """Call a tool if it is still the approved one, and return the report. Raises ServerUnavailable."""
         await self._require_listed(pinned, server, job)
         began = time.monotonic()
         try:

@@ -49,7 +49,10 @@ class SkillRefused(UsageError):
 
 
 def read_skill(text: str, folder: str) -> SkillText:
-    """Parse a `SKILL.md` in a folder of this name. Raises SkillRefused with the first rule that it breaks."""
+    """Return the content of a `SKILL.md` in a folder of this name.
+
+    Raises SkillRefused with the first rule that it breaks.
+    """
     match = _CLOSED.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if match is None:
         raise SkillRefused(f"{INSTRUCTIONS} does not begin with a frontmatter between two lines of ---")

@@ -101,7 +101,7 @@ class Workspace:
 
     @contextmanager
     def _below(self, folders: list[str], name: str, *, make: bool = False) -> Iterator[int]:
-        """Open a folder in the workspace step by step. Raise Refused."""
+        """Yield the descriptor of a folder in the workspace, opened step by step. Raise Refused."""
         with self._root() as root:
             folder_fd = os.dup(root)
             try:

@@ -28,7 +28,7 @@ class HttpConnection:
         self.http = h11.Connection(h11.SERVER if server else h11.CLIENT, max_incomplete_event_size=head_bytes)
 
     async def next(self) -> Any:
-        """Wait for the next event of h11. Raise h11.RemoteProtocolError."""
+        """Return the next event of h11. Raise h11.RemoteProtocolError."""
         while True:
             event = self.http.next_event()
             if event is not h11.NEED_DATA:

@@ -89,7 +89,7 @@ class HostConnection:
 async def connected_to(
     grants: RunGrants, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, opaque: bool = False
 ) -> AsyncIterator[HostConnection]:
-    """Connect to a granted host; `opaque` for a tunnel whose bytes nobody here reads. Raise Refused."""
+    """Yield a connection to a granted host; `opaque` for a tunnel whose bytes nobody here reads. Raise Refused."""
     proxy = grants.proxies.of("https" if tls or opaque else "http", grant.host)
     addresses = (await grants.pinned(grant, proxied=bool(proxy)))[:_MOST_ADDRESSES]
     problem = "there is no address"
@@ -129,7 +129,7 @@ async def connected_to(
 async def _through_proxy(
     wire: CountedConnection, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, opaque: bool
 ) -> HostConnection:
-    """Connect through the proxy; close the connection where it refuses. Raise OSError, EOFError, ValueError."""
+    """Return a connection through the proxy; it is closed if the proxy refuses. Raise OSError, EOFError, ValueError."""
     proxy_headers = _credentials(proxy)
     if not tls and not opaque:
         return HostConnection(

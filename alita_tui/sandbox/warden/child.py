@@ -171,7 +171,7 @@ def imported(name: str, path: str, source: bytes) -> Any:
 
 
 def script(job: dict[str, Any], path: str) -> dict[str, Any]:
-    """Run the file as a program, by its `#!` line where it names another interpreter than Python."""
+    """Run the file as a program and return the answer; its `#!` line may name another interpreter than Python."""
     with open("/tmp/tool/.input", "w") as file:
         json.dump(job["arguments"], file)
     os.dup2(os.open("/tmp/tool/.input", os.O_RDONLY), 0)

@@ -77,7 +77,10 @@ class Foreign:
         return self
 
     def take(self, name: str, path: str, code: str, most_bytes: int) -> Foreign:
-        """Set name and code once they are known; end a program whose environment or folder has changed since."""
+        """Set name and code once they are known, and return this object.
+
+        End a program whose environment or folder has changed.
+        """
         self._name, self._path, self._code, self._most_bytes = name, path, code, most_bytes
         if self._program is not None and self._start_surroundings != surroundings():
             self.end()

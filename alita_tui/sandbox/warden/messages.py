@@ -46,7 +46,7 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def strict_json(data: bytes) -> Any:
-    """Parse JSON without NaN and infinity. Raise ValueError, RecursionError, MemoryError."""
+    """Return the value of JSON without NaN and infinity. Raise ValueError, RecursionError, MemoryError."""
     return json.loads(data, parse_constant=_no_number, parse_float=_finite)
 
 

@@ -12,10 +12,13 @@ class Artefacts(Protocol):
     """The artefacts of one session. Implemented by `store`; every call may block on the disk."""
 
     def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
-        """Copy a file in, or move it with `take`. Raise UsageError if it is not a file or too large, StoreError."""
+        """Copy a file in, or move it with `take`; return its artefact.
+
+        Raise UsageError if it is not a file or too large, StoreError.
+        """
 
     def add_bytes(self, data: bytes, name: str) -> Artefact:
-        """Store bytes under a name. Raise UsageError if there are too many, StoreError."""
+        """Store bytes under a name; return their artefact. Raise UsageError if there are too many, StoreError."""
 
     def landing(self) -> Path:
         """Return an empty folder for the files that a run leaves; the caller gives it back. Raise StoreError."""

@@ -95,10 +95,10 @@ class Library(Protocol):
         sources: tuple[Source, ...],
         grants: Capabilities | None = None,
     ) -> ToolRecord:
-        """Add an approved version. Raises DigestMismatch, RegistryError."""
+        """Add an approved version; return its record. Raises DigestMismatch, RegistryError."""
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
-        """Give a tool another name. Repeating it for the same approval changes nothing.
+        """Give a tool another name; return it. Repeating it for the same approval changes nothing.
 
         Raises RegistryError if the name is taken or the twin does not run; DigestMismatch if the twin has
         changed; StoreError.
@@ -142,13 +142,16 @@ class ToolShelf(Library, Protocol):
         digest: BuildDigest,
         grants: Capabilities | None = None,
     ) -> ToolRecord:
-        """Hold an approved build in memory until `give_back`. Raises DigestMismatch, RegistryError."""
+        """Hold an approved build in memory until `give_back`; return its record.
+
+        Raises DigestMismatch, RegistryError.
+        """
 
     async def find(self, query: str) -> SearchResult:
-        """Search as `offered` does, also with the vectors of the encoder, if there is one."""
+        """Return what `offered` returns, searched with the vectors of the encoder too, if there is one."""
 
     def offered(self, query: str) -> SearchResult:
-        """Search, and leave out the tools that the person does not allow here."""
+        """Return the result of a search without the tools that the person does not allow here."""
 
     def lends(self, digest: str) -> bool:
         """Return whether the build with this digest is lent at present."""

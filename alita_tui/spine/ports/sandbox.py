@@ -133,10 +133,13 @@ class Programs(Protocol):
     """Starts programs in containers. Implemented by `sandbox`."""
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """Resolve requirements to hashed wheels on the host. Raise RequirementsError."""
+        """Return the lock of requirements, resolved to hashed wheels on the host. Raise RequirementsError."""
 
     async def open_program(self, program: Program, progress: Progress) -> RunningProgram:
-        """Start a program. Raise SandboxUnavailable, RequirementsError, UsageError for files that changed."""
+        """Start a program and return it.
+
+        Raise SandboxUnavailable, RequirementsError, UsageError for files that changed.
+        """
 
 
 def input_path(number: int, name: str) -> str:
@@ -168,13 +171,15 @@ class Sandbox(Protocol):
         """Make sure that engine and base image are present, building what is missing. Raise SandboxUnavailable."""
 
     async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
-        """Resolve requirements to hashed wheels on the host; none of their code runs. Raise RequirementsError.
+        """Return the lock of requirements, resolved to hashed wheels on the host.
+
+        None of their code runs. Raise RequirementsError.
 
         With `browser` for tools with that capability, which have another image.
         """
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
-        """Run a job in a fresh container; a failing tool is a report, not an exception.
+        """Run a job in a fresh container and return the report, also if the tool fails.
 
         Raise SandboxUnavailable, RequirementsError. Cancelling it ends everything inside.
         """

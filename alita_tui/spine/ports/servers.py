@@ -17,7 +17,7 @@ class ServerCalls(Protocol):
     """Calls tools of MCP servers. Implemented by `mcp_box`."""
 
     async def call(self, job: Job) -> RunReport:
-        """Call the tool whose pinned descriptor is the job's code; a tool that fails is a report.
+        """Call the tool whose pinned descriptor is the job's code; return the report, also if the tool fails.
 
         Raise ServerUnavailable if the tool was not called. Cancelling it cancels the call.
         """

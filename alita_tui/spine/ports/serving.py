@@ -96,7 +96,7 @@ class Served(Protocol):
         """Whether clients may request tools."""
 
     async def build(self, client: Client, request: BuildRequest) -> BuildStatus:
-        """Begin a build that waits for a person's verdict. Raise UsageError."""
+        """Begin a build that waits for a person's verdict, and return its status. Raise UsageError."""
 
     async def status(self, build_id: str) -> BuildStatus:
         """Return the state of a build that a client requested. Raise UsageError."""

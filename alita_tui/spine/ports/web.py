@@ -105,13 +105,13 @@ class Web(Protocol):
     """Search and reading. Implemented by `web`."""
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        """Search one kind of thing (`SearchKind`; empty: the settings'), with the next provider where one fails.
+        """Return results of one kind (`SearchKind`; empty: the settings'), from the next provider if one fails.
 
         Raise WebError when none answers.
         """
 
     async def read(self, url: str) -> Page:
-        """Read one page as text. Raise WebError, AddressRefused."""
+        """Return one page as text. Raise WebError, AddressRefused."""
 
     async def close(self) -> None:
         """Close connections."""

@@ -153,9 +153,7 @@ class PodmanSandbox:
         return bool(self._containers.browser_image) or await browsing.present(self._host)
 
     async def lock(self, requirements: Sequence[str], progress: Progress, *, browser: bool = False) -> Lock:
-        """Return the lock of requirements: hashed wheels and packages of npm, resolved on the host.
-
-        Raise RequirementsError.
+        """Return requirements locked to hashed wheels and packages of npm, on the host. Raise RequirementsError.
 
         With `browser` they are for the image with a browser, which may have another version of Python.
         """
@@ -212,10 +210,7 @@ class PodmanSandbox:
         return (await self._kind(Job(run_id="", module="", code="", lock=lock), progress)).environment
 
     async def open_program(self, program: Program, progress: Progress) -> RunningProgram:
-        """Start a program in a container of its own and return it.
-
-        Raise SandboxUnavailable, RequirementsError, UsageError.
-        """
+        """Return a program started in its own container. Raise SandboxUnavailable, RequirementsError, UsageError."""
         folder = await self.installed(program.lock, progress)
         if program.tree is not None:
             combined = await asyncio.to_thread(with_tree, program.tree, folder, self._environments)
@@ -282,10 +277,7 @@ class PodmanSandbox:
         return await self._tidy()
 
     async def rebuild(self, progress: Progress) -> SandboxStatus:
-        """Build the base image again and return the new state; the old image stays until then.
-
-        Raise SandboxUnavailable.
-        """
+        """Build the base image again, while the old one stays, and return the state. Raise SandboxUnavailable."""
         await self._describe()
         if isinstance(self._host, Remote) and self._host.here is not None:
             await bring(self._host, progress)

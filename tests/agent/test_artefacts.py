@@ -142,7 +142,7 @@ async def test_what_a_tool_leaves_becomes_files_and_can_be_passed_on(tmp_path: P
     ]  # nothing is left of the landing
 
 
-async def test_a_large_result_is_kept_as_a_file_and_shown_by_its_shape(tmp_path: Path) -> None:
+async def test_a_large_result_is_stored_as_a_file_and_shown_by_its_structure(tmp_path: Path) -> None:
     rows = [{"id": n, "text": "x" * 50} for n in range(2000)]
     here = lab(tmp_path, run(values=1))
     here.sandbox.runs = [RunReport(status="ok", exit_code=0, result=rows)]

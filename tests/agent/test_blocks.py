@@ -293,7 +293,7 @@ async def test_names_in_a_readme_do_not_count_as_named_by_the_person_but_prefere
 
 
 @pytest.mark.parametrize("away", [(), ("documents", "memory", "named")])
-async def test_the_preview_is_what_is_sent(tmp_path: Path, away: tuple[str, ...]) -> None:
+async def test_the_preview_equals_the_request_that_is_sent(tmp_path: Path, away: tuple[str, ...]) -> None:
     one = await after_a_task_before(tmp_path)
     await one.play(*(SwitchBlock(block=name, on=False) for name in away))
     await one.do(ASK)

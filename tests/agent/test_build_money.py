@@ -33,7 +33,9 @@ def paid(made: Lab, role: str) -> list[e.BudgetSpent]:
     return [one for one in made.events(e.BudgetSpent) if one.role == role]
 
 
-async def test_a_build_that_no_draft_passed_ends_with_the_reason_and_the_task_goes_on(tmp_path: Path) -> None:
+async def test_a_build_without_a_passing_draft_ends_with_the_reason_and_the_task_continues(
+    tmp_path: Path,
+) -> None:
     made = lab(tmp_path, "odd", "fine", usd=1.5 * CALL)
     made.sandbox.tests = [failing("assert 3 == 4")]
     made.reopen()

@@ -147,7 +147,7 @@ async def test_a_tool_approved_for_one_task_cannot_be_pinned(tmp_path: Path) -> 
     assert "was approved for one task alone" in asked[1].messages[-1].text
 
 
-async def test_the_orchestrator_is_told_how_a_tool_reaches_another(tmp_path: Path) -> None:
+async def test_the_prompt_explains_how_a_tool_calls_another(tmp_path: Path) -> None:
     at = lab(tmp_path)
     approved(at.shelf, a_tool("inner", schema=TAKES_X))
     at.sandbox.runs = [RunReport(status="ok", exit_code=0, result=1)]

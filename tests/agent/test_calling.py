@@ -391,7 +391,7 @@ async def test_an_identical_request_of_another_session_is_not_repeated(tmp_path:
     assert asked == [3, 6, 9]
 
 
-async def test_a_new_task_has_a_budget_of_its_own() -> None:
+async def test_each_task_has_its_own_budget() -> None:
     desk = Desk(PlayedModel("p:a", steady), budget=Budget(task=Cap(tokens=8400)))
     for number in range(3):
         with working_on(in_task(e.TaskId(f"t{number}"))):

@@ -167,7 +167,7 @@ async def test_different_inputs_with_the_same_result_are_no_circle(tmp_path: Pat
     assert nudges(lab) == []
 
 
-async def test_the_person_is_asked_what_to_change_and_the_task_goes_on_with_it(tmp_path: Path) -> None:
+async def test_the_person_is_asked_what_to_change_and_the_task_continues_with_it(tmp_path: Path) -> None:
     again = say("find_tool", query="same")
     lab = Lab(tmp_path, rules=rules(*[again] * 6, DONE))
 
@@ -181,7 +181,7 @@ async def test_the_person_is_asked_what_to_change_and_the_task_goes_on_with_it(t
     assert any("It is eight." in one.message.text for one in conversation(lab.bus.history))
 
 
-async def test_a_tool_that_failed_counts_anew_after_the_person_s_advice(tmp_path: Path) -> None:
+async def test_failures_of_a_tool_are_counted_from_zero_after_advice_of_the_person(tmp_path: Path) -> None:
     runs = [say("run_tool", name="double_it", arguments={"x": 10 + n}) for n in range(6)]
     lab = Lab(tmp_path, rules=rules(BUILD, *runs, DONE))
     lab.sandbox.runs = [FAILS] * 6

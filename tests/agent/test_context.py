@@ -128,7 +128,7 @@ def reading(summary: str) -> list[Rule]:
     ]
 
 
-async def test_a_full_window_is_summarised_and_the_task_goes_on(tmp_path: Path) -> None:
+async def test_a_full_window_is_summarised_and_the_task_continues(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=reading("nothing was found"), max_steps=40)
     lab.window, lab.web = 9000, Findings()
     lab._build()
@@ -261,7 +261,7 @@ async def test_ten_thousand_events_work_with_a_small_model(tmp_path: Path) -> No
     assert lab.context.again(number, 0).count("fact") > 500, "what was observed can be read again"
 
 
-async def test_a_task_that_outgrows_every_window_goes_on_with_what_fits(tmp_path: Path) -> None:
+async def test_a_task_that_outgrows_every_window_continues_with_what_fits(tmp_path: Path) -> None:
     """Long words of the model itself, which no masking makes shorter, and a summariser that does not answer."""
     steps = [say("search_web", f"step {n} " + "reasons " * 900, query=f"thing{n}") for n in range(28)]
     lab = Lab(
@@ -293,7 +293,7 @@ async def test_a_summary_is_asked_for_in_pieces_that_fit(tmp_path: Path) -> None
     assert any(request.messages[0].text.startswith("What was summarised so far:") for request in asked)
 
 
-async def test_a_task_that_is_taken_up_again_still_has_its_own_turns(tmp_path: Path) -> None:
+async def test_a_resumed_task_still_has_its_own_turns(tmp_path: Path) -> None:
     first = say("find_tool", query="first")
     lab = Lab(
         tmp_path,

@@ -297,7 +297,7 @@ async def test_an_unexpected_fault_in_one_agent_leaves_the_task_running(
 # --- stopping and steering ------------------------------------------------------------------
 
 
-async def test_one_agent_is_stopped_and_the_task_goes_on(
+async def test_stopping_one_agent_lets_the_task_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch, "north")
@@ -544,7 +544,7 @@ async def test_the_next_process_ends_agents_that_a_killed_one_left_open(tmp_path
     await asyncio.gather(engine, return_exceptions=True)
 
 
-async def test_closing_the_session_ends_no_task_and_the_next_process_goes_on(
+async def test_closing_the_session_ends_no_task_and_the_next_process_continues_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch, "north")
@@ -564,7 +564,7 @@ async def test_closing_the_session_ends_no_task_and_the_next_process_goes_on(
 # --- state ----------------------------------------------------------------------------------
 
 
-async def test_the_state_tells_of_the_lead_and_keeps_its_agents_apart(tmp_path: Path) -> None:
+async def test_the_state_describes_the_lead_and_lists_its_agents_separately(tmp_path: Path) -> None:
     one = lab(
         tmp_path, lead(say("plan", steps=["|| a", "|| b"]), together(hand("researcher", "a"), hand("researcher", "b")), DONE),
         *(part(goal, say("find_tool", query=goal), say("find_tool", query=goal * 2), report()) for goal in "ab"),

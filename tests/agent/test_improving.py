@@ -145,7 +145,7 @@ async def test_a_host_that_only_a_proposal_names_is_not_named_by_the_person(
     assert any("evil.example" in text and what in text and "not by you" in text for text in named), named
 
 
-async def test_a_caller_is_built_anew_for_the_version_that_runs(tmp_path: Path) -> None:
+async def test_a_caller_is_rebuilt_for_the_current_version_of_its_callee(tmp_path: Path) -> None:
     made = lab(tmp_path)
     pin = f"double_it@1:{WIDE.digest} may workspace:read"
     other = normalise(draft_from(draft("caller").requests[0].arguments))

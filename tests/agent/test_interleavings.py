@@ -208,7 +208,7 @@ async def _interleaved(
     accounts(lab)
 
 
-async def test_what_is_shown_live_is_what_a_replay_shows_while_three_agents_work(
+async def test_live_view_and_replay_agree_while_three_agents_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every event, and at the moment at which all three are at work."""

@@ -317,7 +317,7 @@ async def test_a_person_who_refused_more_money_is_not_asked_again_on_reopening(t
     assert ended.outcome == "answered"
 
 
-async def test_after_a_refusal_a_new_task_asks_anew(tmp_path: Path) -> None:
+async def test_after_a_refused_budget_a_new_task_asks_again(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(*SEARCHES))
     lab.budget = Budget(session=Cap(usd=0.015))
     lab._build()
@@ -465,7 +465,7 @@ async def test_an_interrupt_anywhere_keeps_the_record_lawful(tmp_path: Path, kin
     assert not [build for build in lab.view.builds if build.status == "pending"]
 
 
-async def test_a_parked_build_is_decided_elsewhere_and_taken_up(tmp_path: Path) -> None:
+async def test_a_parked_build_is_decided_elsewhere_and_resumed(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE), parks=True)
     ended = await lab.do(TASK)
     assert ended.outcome == "parked"

@@ -131,7 +131,7 @@ def test_the_form_of_an_order_has_no_references_and_its_own_example_is_valid() -
         parse(ToolRequest(call_id="c", name="build_tool", arguments={**given, "needs": {"workspace": "all"}}))
 
 
-async def test_tests_with_stand_ins_are_never_said_to_have_had_the_real_thing(tmp_path: Path) -> None:
+async def test_reports_on_tests_with_stand_ins_never_claim_real_hosts_or_files(tmp_path: Path) -> None:
     (call,) = draft().requests
     tests = f"import hosts\n{call.arguments['tests']}"
     wants = {"network": ["GET api.example.org:443"]}

@@ -211,7 +211,7 @@ def building(task: str, tool: str) -> list[Rule]:
     ]
 
 
-async def test_two_builds_wait_for_verdicts_and_a_third_task_goes_on_beside_them(tmp_path: Path) -> None:
+async def test_a_third_task_continues_while_two_builds_wait_for_verdicts(tmp_path: Path) -> None:
     rules = [*building("alpha", "tool_a"), *building("beta", "tool_b"), looking("gamma")]
     lab = Lab(tmp_path, rules=rules, parallel=2)
     async with at_work(lab):
@@ -243,7 +243,7 @@ async def test_a_build_is_postponed_for_the_task_that_waits_for_it(tmp_path: Pat
     assert check(lab.bus.history) == []
 
 
-async def test_the_next_process_goes_on_with_every_task_that_ran(
+async def test_the_next_process_continues_every_running_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks = doing("beta", say("ask_user", question="Which?"), say("answer", text="beta is done"))

@@ -65,7 +65,7 @@ def test_every_placeholder_of_a_template_is_filled(around: Surroundings) -> None
     assert "{grants}" not in orchestrator_prompt(msgspec.structs.replace(around, files=()))
 
 
-def test_every_prompt_is_text_that_speaks_to_its_reader() -> None:
+def test_every_prompt_addresses_its_reader() -> None:
     for package in ("alita_tui.agent.prompts", "alita_tui.toolsmith.prompts"):
         for prompt in files(package).iterdir():
             if prompt.name.endswith(".md"):

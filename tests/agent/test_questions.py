@@ -66,7 +66,7 @@ async def test_a_choice_may_be_named_by_its_number(tmp_path: Path, said: str, he
     assert "Which four? (1: the first, 2: the last)" in [row.title for row in lab.view.trace]
 
 
-async def test_with_nobody_there_a_question_parks_its_task_and_an_answer_goes_on(tmp_path: Path) -> None:
+async def test_without_a_person_a_question_parks_its_task_and_an_answer_continues_it(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(say("find_tool", query="four"), ASK, DONE), parks=True)
     ended = await lab.do(TASK)
     assert (ended.outcome, ended.reason) == ("parked", "The agent asks: Which four?")

@@ -153,7 +153,7 @@ async def test_an_earlier_task_that_failed_is_tried_again_once_also_by_the_next_
     assert (again.again, again.retried) == (failed, True)
 
 
-async def test_a_task_that_another_process_left_is_queued_once_however_often_it_is_handed_in(
+async def test_a_task_left_by_another_process_is_queued_once_however_often_submitted(
     tmp_path: Path,
 ) -> None:
     lab = Lab(tmp_path, rules=answering("left"))

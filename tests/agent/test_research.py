@@ -59,9 +59,7 @@ def seen(lab: Lab) -> list[str]:
     return [entry.message.text for entry in conversation(lab.bus.history) if entry.message.role == "tool"]
 
 
-async def test_a_long_page_is_read_further_as_the_model_is_told_and_fetched_once(
-    tmp_path: Path, site: Site
-) -> None:
+async def test_a_long_page_is_fetched_once_and_read_further_by_offset(tmp_path: Path, site: Site) -> None:
     url = site.html("/manual", MANUAL, "text/plain")
     offset, offsets = 0, [0]
     lab = opened(tmp_path, site, say("read_page", url=url), DONE)
@@ -156,7 +154,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[BuildOrder]:
     return asked
 
 
-async def test_a_task_that_is_taken_up_again_has_the_pages_it_read_before(
+async def test_a_resumed_task_has_the_pages_that_it_read_before(
     tmp_path: Path, site: Site, orders: list[BuildOrder]
 ) -> None:
     url = site.html("/manual", MANUAL, "text/plain")
@@ -282,7 +280,7 @@ async def test_a_page_made_by_scripts_is_reported_without_words_of_the_page(
 
 
 @pytest.mark.parametrize("browser", [True, False])
-async def test_where_a_page_needs_the_browser_that_is_off_model_and_person_are_told_how_it_is_allowed(
+async def test_a_page_that_needs_a_disabled_browser_tells_model_and_person_how_to_allow_it(
     tmp_path: Path, browser: bool
 ) -> None:
     class Scripted:
@@ -307,7 +305,7 @@ async def test_where_a_page_needs_the_browser_that_is_off_model_and_person_are_t
         assert "shop.example needs scripts" in notices[0].text
 
 
-async def test_a_draft_that_asks_for_the_browser_that_is_off_tells_the_person_how_it_is_allowed(
+async def test_a_draft_that_requests_a_disabled_browser_tells_the_person_how_to_allow_it(
     tmp_path: Path,
 ) -> None:
     asking = draft()

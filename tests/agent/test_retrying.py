@@ -22,7 +22,7 @@ def steps(lab: Lab) -> list[int]:
     ]
 
 
-async def test_a_parked_build_goes_on_with_the_steps_of_its_own_task_alone(tmp_path: Path) -> None:
+async def test_a_parked_build_continues_with_the_steps_of_its_own_task(tmp_path: Path) -> None:
     looks = [say("find_tool", query=str(n)) for n in range(4)]
     long = Rule(role="orchestrator", match="TASK: a long one", replies=(*looks, DONE))
     lab = Lab(tmp_path, parks=True, max_steps=6, rules=[long, *rules(BUILD, RUN, DONE)])
@@ -71,7 +71,7 @@ async def test_a_task_that_cannot_be_retried_says_why(tmp_path: Path, end: str) 
     assert len(lab.events(e.TaskSubmitted)) == (end == "answered")
 
 
-async def test_queued_tasks_are_recorded_and_taken_up_by_the_next_process(tmp_path: Path) -> None:
+async def test_queued_tasks_are_recorded_and_run_by_the_next_process(tmp_path: Path) -> None:
     said = {"first": (say("ask_user", question="Which?"), say("answer", text="one")), "second": (say("answer", text="two"),),
             "third": (say("answer", text="three"),)}  # fmt: skip
     lab = Lab(

@@ -43,7 +43,7 @@ async def test_with_nobody_there_both_are_made_and_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", NAMES)
-async def test_one_verdict_at_a_time_is_taken_up_and_the_other_build_still_waits(
+async def test_verdicts_are_applied_one_at_a_time_and_the_other_build_still_waits(
     tmp_path: Path, first: str
 ) -> None:
     lab = Lab(tmp_path, rules=script(), parks=True)

@@ -166,7 +166,7 @@ async def test_testing_again_without_a_sandbox_says_so_and_the_build_waits_on(tm
 EDITED = draft(marker="Mine.").requests[0].arguments["code"]
 
 
-async def test_an_edit_that_no_sandbox_could_test_waits_and_is_tested_when_it_is_asked_for(
+async def test_an_edit_that_no_sandbox_could_test_waits_until_testing_is_requested(
     tmp_path: Path,
 ) -> None:
     """The person's text is kept and asked about with its risk; testing again gathers all the evidence."""
@@ -231,7 +231,7 @@ async def test_tags_and_reason_reach_the_model_and_stay_as_a_lesson(tmp_path: Pa
         (["secret:NOT_ASKED"], Ban(ban_id="")),
     ],
 )
-async def test_a_ban_is_stored_with_what_it_is_against(tmp_path: Path, banned: list[str], left: Ban) -> None:
+async def test_a_ban_is_stored_with_its_target(tmp_path: Path, banned: list[str], left: Ban) -> None:
     one = lab(tmp_path, BUILD, DONE, smith=(asking(),))
     await one.do(TASK, when=answers({"decision": "banned", "banned": banned, "reason": "never"}))
     (ban,) = one.shelf.bans.all()
@@ -278,7 +278,7 @@ async def test_an_edit_that_does_not_parse_is_shown_unchanged(tmp_path: Path) ->
     assert asked.attempts[-1].reviewed is False
 
 
-async def test_the_first_verdict_stands_whichever_shell_it_came_from(tmp_path: Path) -> None:
+async def test_the_first_verdict_counts_whichever_shell_it_came_from(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE)
 
     def when(event: e.SessionEvent) -> Command | None:

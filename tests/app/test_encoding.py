@@ -163,7 +163,7 @@ async def test_doctor_reports_the_state_of_the_encoder(
     assert wrong.state == "warning"
 
 
-def test_the_shell_searches_with_a_static_model_and_says_when_it_is_missing(tmp_path: Path) -> None:
+def test_the_shell_searches_with_a_static_model_and_reports_a_missing_one(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "home")
 
     def search(folder: Path) -> tuple[str, str]:

@@ -145,7 +145,7 @@ def test_hostile_tables_stay_small() -> None:
     assert table("").extent.count == 0 and table("").head == ()
 
 
-def test_a_large_table_is_read_as_far_as_it_is_shown_and_takes_little_memory(tmp_path: Path) -> None:
+def test_a_large_table_is_read_only_as_far_as_shown_and_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     block = "".join(f'{n},name {n % 977},{n * 7 % 10_007 / 100},"some text, {n}"\n' for n in range(50_000))
     with path.open("w") as file:

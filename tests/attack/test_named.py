@@ -91,7 +91,7 @@ def test_typing_into_an_opening_review_approves_nothing(terminal: Terminal) -> N
     assert terminal.decided == []
 
 
-def test_typing_that_goes_on_after_a_rejection_approves_nothing(terminal: Terminal) -> None:
+def test_typing_on_after_a_rejection_approves_nothing(terminal: Terminal) -> None:
     terminal.open()
     deliberately(terminal, "r", b"r", lambda: "Enter rejects" in terminal.screen.text)
     for char in "no":

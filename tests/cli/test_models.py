@@ -55,7 +55,7 @@ def test_without_a_model_the_demo_is_named(shell: Shell) -> None:
     assert "recorded demo" in shell.run("list").stdout
 
 
-def test_a_default_is_kept_and_listed(shell: Shell) -> None:
+def test_a_default_is_stored_and_listed(shell: Shell) -> None:
     assert shell.run("default", "ollama:qwen3:8b").exit_code == 0
     assert shell.json("list")["roles"]["toolsmith"] == ["ollama:qwen3:8b"]
 

@@ -43,7 +43,7 @@ def test_a_log_that_was_rewritten_as_a_whole_is_rejected(home: Records) -> None:
     assert not home.runs()
 
 
-def test_a_revocation_stands_though_its_line_in_the_registry_is_deleted(home: Records) -> None:
+def test_a_revocation_holds_even_if_its_line_in_the_registry_is_deleted(home: Records) -> None:
     assert home.run("tools", "revoke", TOOL).exit_code == 0
     journal = home.registry.with_name("registry.json.journal")
     places = [one for one in (home.registry, journal) if one.exists()]
@@ -227,7 +227,7 @@ def test_a_ban_deleted_from_the_library_still_holds(home: Records) -> None:
     assert not AppContext.open(home.home).library.banned("mailer")
 
 
-def test_a_broken_log_is_repaired_from_a_backup_or_begun_anew(home: Records) -> None:
+def test_a_broken_log_is_repaired_from_a_backup_or_replaced_by_a_new_one(home: Records) -> None:
     assert home.run("backup", "create").exit_code == 0
     whole = home.log.read_bytes()
     home.log.write_bytes(whole[:-9] + b"garbled!\n")

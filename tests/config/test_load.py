@@ -215,7 +215,7 @@ def test_a_bad_env_line_is_named_by_number_and_its_secret_is_not_shown(paths, li
     assert load(paths, {}, strict=False).settings.budget.max_steps == 5
 
 
-def test_an_unknown_setting_in_the_env_file_is_told(paths):
+def test_an_unknown_setting_in_the_env_file_is_reported(paths):
     paths.env_file.write_text("ALITA_NOTHING_LIKE=1\n")
     assert ".env line 1" in one_problem(paths).message
 

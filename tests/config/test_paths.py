@@ -56,7 +56,7 @@ def test_xdg_folders():
     ]
 
 
-def test_relative_xdg_folders_are_passed_over_and_runtime_falls_back_to_the_cache():
+def test_relative_xdg_folders_are_ignored_and_runtime_falls_back_to_the_cache():
     paths = locate(None, {"XDG_CACHE_HOME": "/k", "XDG_DATA_HOME": "relative", "XDG_RUNTIME_DIR": ""})
     assert paths.data.is_absolute() and "relative" not in paths.data.parts
     assert paths.runtime == Path("/k/alita/run")

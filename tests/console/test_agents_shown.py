@@ -158,7 +158,7 @@ def test_an_agent_counts_as_working_from_its_first_model_call() -> None:
     assert reduce_all(events).phase == reduce_all(with_agents()).phase, "that of the lead"
 
 
-async def test_on_a_small_screen_agents_are_told_apart_by_their_goals() -> None:
+async def test_on_a_small_screen_agents_are_distinguished_by_their_goals() -> None:
     """Goals of agents side by side begin alike and end differently."""
     events = with_agents()
     begun = next(n for n, one in enumerate(events) if isinstance(one.event, e.AgentStarted))

@@ -173,7 +173,7 @@ async def test_ctrl_c_copies_interrupts_clears_and_leaves_on_the_second_press() 
         assert app._exit
 
 
-async def test_the_question_whether_to_quit_stands_as_long_as_it_is_shown(
+async def test_the_question_whether_to_quit_can_be_answered_as_long_as_it_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [1000.0]
@@ -276,7 +276,7 @@ async def test_the_library_is_filtered_and_a_tool_opened_with_its_versions() -> 
         assert at_main(app)
 
 
-async def test_a_theme_is_previewed_put_back_and_kept() -> None:
+async def test_a_theme_is_previewed_restored_and_saved() -> None:
     app = console(opened())
     async with app.run_test() as pilot:
         await drawn(pilot, 3)

@@ -154,7 +154,7 @@ async def test_enter_space_and_escape_never_decide() -> None:
         assert app.decided == []
 
 
-async def test_a_key_made_in_time_decides_however_late_it_is_handled() -> None:
+async def test_a_key_pressed_in_time_decides_however_late_it_is_handled() -> None:
     """The other side of the guarantee: the streams above could have decided."""
     app = Host(calm())
     app.pace = None

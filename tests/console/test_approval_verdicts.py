@@ -69,7 +69,7 @@ async def test_the_name_holds_for_either_way_of_approving() -> None:
         ]
 
 
-async def test_the_prompt_names_the_verdict_that_it_continues_and_no_other_key_goes_on_with_it() -> None:
+async def test_the_prompt_names_its_verdict_and_no_other_key_continues_it() -> None:
     """Who began with "for this task" and presses the other key has begun something else: the tool stays for good."""
     app = Host(risky())
     async with app.run_test(size=WIDE) as pilot:

@@ -104,7 +104,7 @@ def test_keys_that_do_not_fit_are_dropped_from_the_end_and_f1_stays(width: int) 
         (200, "= should be   u undo"),
     ],
 )
-async def test_the_line_of_the_trace_names_each_key_that_rates_and_the_one_that_takes_it_back(
+async def test_the_context_line_of_the_trace_names_the_keys_that_rate_and_undo_a_rating(
     width: int, shown: str
 ) -> None:
     envelopes = goldens.walkthrough()

@@ -107,7 +107,7 @@ def test_every_screen_counts_the_same_model_calls() -> None:
 
 
 @pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)
-def test_a_check_that_could_not_run_is_told_in_a_colour_of_its_own_as_bright_as_that_of_a_pass(
+def test_a_check_that_could_not_run_has_its_own_colour_as_bright_as_a_pass(
     path: Path,
 ) -> None:
     passed, skipped = seen_gates()

@@ -127,7 +127,7 @@ async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tupl
         assert app.decided[0].verdict.accepted == names_to_accept(risks(changed, attempt))
 
 
-def test_packages_of_npm_are_told_apart_from_wheels_and_withdrawn_ones_are_named() -> None:
+def test_packages_of_npm_are_distinguished_from_wheels_and_withdrawn_ones_are_named() -> None:
     attempt = fold_all(streams.waiting()).builds[-1].attempts[-1]
     low = LockedPackage(
         name="npm:low",

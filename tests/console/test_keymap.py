@@ -134,7 +134,7 @@ async def test_a_remapped_key_runs_the_action_and_the_old_key_does_not() -> None
         assert app.moved == ["find"]
 
 
-def test_no_key_is_one_that_terminals_send_as_something_else() -> None:
+def test_no_key_is_one_that_terminals_send_as_another_key() -> None:
     """Shift+F3 is `CSI 1;2R` on the wire, which is where the cursor is: it never arrives as a key."""
     assert not [one.id for one in ACTIONS if "shift+f3" in one.key.split(",")]
 

@@ -202,7 +202,7 @@ def test_other_terminals_get_half_blocks(window: Window) -> None:
     assert b"a=T" not in window.written
 
 
-def test_the_table_of_placeholder_marks_is_the_one_that_kitty_publishes() -> None:
+def test_placeholder_marks_match_the_table_that_kitty_publishes() -> None:
     """Its first and last, how many it has, and of what kind they all are."""
     assert len(DIACRITICS) == 297
     assert [ord(DIACRITICS[at]) for at in (0, 1, 296)] == [0x305, 0x30D, 0x1D244]

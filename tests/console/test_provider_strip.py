@@ -38,7 +38,7 @@ def sheet(view: SessionView) -> str:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_each_state_has_a_mark_of_its_own_and_a_word(state: ProviderState) -> None:
+def test_each_state_has_its_own_mark_and_word(state: ProviderState) -> None:
     changed = e.ProviderChanged(model="q:other", state=state, reason="q:other: it was silent.", retry_in=20)
     view = view_of(replied("p:first"), changed)
     assert texts(view) == ["● first", f"{MARKS[state]} other", "100 tok/s"]
@@ -75,7 +75,7 @@ def test_a_reply_that_arrived_in_one_piece_gives_no_speed() -> None:
     assert "100 tok/s" in texts(view_of(replied("p:first"), at_once)), "what was measured stays"
 
 
-def test_the_model_that_answered_last_stands_first_with_its_speed() -> None:
+def test_the_model_that_answered_last_is_listed_first_with_its_speed() -> None:
     view = view_of(
         replied("p:first", 300), replied("q:second", 900), replied("r:third", 30, role="summariser")
     )

@@ -49,7 +49,7 @@ def test_many_rows_are_counted() -> None:
 
 
 @pytest.mark.parametrize("value", ["text", 7, None, True])
-def test_a_single_value_is_left_as_it_is(value: object) -> None:
+def test_a_single_value_is_shown_unchanged(value: object) -> None:
     assert told(value) == []
 
 

@@ -42,7 +42,7 @@ def test_a_word_that_does_not_fit_after_others_is_left_out() -> None:
     st.integers(8, 40),
     st.integers(0, 12),
 )
-def test_a_long_line_of_code_is_broken_and_nothing_of_it_is_lost(text: str, room: int, indent: int) -> None:
+def test_a_long_line_of_code_is_broken_without_losing_anything(text: str, room: int, indent: int) -> None:
     code = " " * indent + text
     lines = code_folded(((code, "code"),), room)
     assert all(width_of(line) <= room for line in lines)
@@ -89,7 +89,7 @@ def test_a_long_line_of_code_in_a_review_keeps_its_names_and_every_blank() -> No
 
 
 @given(st.text(alphabet="ab_. (){}:,=日\u0301", max_size=90), st.integers(4, 40))
-def test_code_in_a_review_is_broken_and_nothing_of_it_is_lost(text: str, room: int) -> None:
+def test_code_in_a_review_is_broken_without_losing_anything(text: str, room: int) -> None:
     parts = folded(((text, ""),), room, hard=True, code=True)
     assert "".join(map(text_of, parts)) == text
     assert all(width_of(part) <= room for part in parts)

@@ -28,7 +28,7 @@ def beginning(*more: e.SessionEvent) -> list[Envelope]:
     return tape.envelopes
 
 
-def test_every_command_of_the_palette_has_a_name_of_its_own() -> None:
+def test_every_command_of_the_palette_has_its_own_name() -> None:
     runs = {one.run for one in slash.commands().values()}
     offered = {one.run for one in ACTIONS if one.palette and one.live and one.owner == "app"}
     assert offered <= runs and {"servers", "new-session", "quit", "help"} <= set(slash.commands())

@@ -148,7 +148,7 @@ async def test_editing_is_refused_for_text_that_the_field_would_change() -> None
         assert not [one for one in sink.commands if isinstance(one, EditTask)]
 
 
-async def test_the_line_above_the_composer_shows_the_queue_as_it_is_after_a_change() -> None:
+async def test_the_line_above_the_composer_shows_the_queue_after_a_change() -> None:
     events = told(e.TaskCancelled(queue_id="q2"), e.TaskEdited(queue_id="q3", text="another"))
     async with console(events, sink=Sink()).run_test(size=(120, 36)) as pilot:
         await drawn(pilot, events[-1].seq or 0)

@@ -624,7 +624,7 @@ def test_an_answer_is_laid_out_while_it_is_written() -> None:
     assert growing(searched, 60) == []
 
 
-def test_a_streamed_answer_shows_no_raw_markup_and_stays_until_it_is_told() -> None:
+def test_a_streamed_answer_shows_no_raw_markup_and_stays_until_the_answer_is_recorded() -> None:
     answer = "Three grew.\n\n| Region | Growth |\n| :--- | ---: |\n| North | 12 % |\n\n```python\nx = 1\n```\nSo it is."
     arguments = json.dumps({"text": answer, "sources": ["a", "b"]})
     before: list[str] = []

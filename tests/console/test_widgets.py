@@ -243,7 +243,7 @@ async def test_the_sandbox_pane_shows_the_limits_and_current_and_past_runs() -> 
         assert "✓ test_keeps_the_order" in text
 
 
-async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
+async def test_a_narrow_status_line_keeps_what_matters() -> None:
     status = StatusLine(keys={"app.review": "ctrl+r"}, motion=False)
     view = with_(
         fold_all(streams.waiting()), recorded=True, spend=Spend(3, 900, 100, 0.42, 0.5, tokens=1_000)

@@ -133,7 +133,7 @@ def reads(path: Path, pattern: str, process: subprocess.Popen[Any]) -> re.Match[
         time.sleep(0.05)
 
 
-def test_a_case_that_waits_for_a_verdict_lets_the_others_run(
+def test_other_cases_run_while_one_waits_for_a_verdict(
     shell: Any, tmp_path: Path, mind: OpenAIServer
 ) -> None:
     told, out = tmp_path / "told", tmp_path / "out"

@@ -99,7 +99,7 @@ async def test_calls_may_be_interleaved(anthropic_lab: Lab) -> None:
     assert [call.arguments for call in reply.requests] == [{"n": 0}, {"n": 1}]
 
 
-async def test_unknown_events_blocks_and_deltas_are_passed_over(anthropic_lab: Lab) -> None:
+async def test_unknown_events_blocks_and_deltas_are_ignored(anthropic_lab: Lab) -> None:
     future = [
         event("future_event", thing=1),
         *block(0, {"type": "future_block"}, [{"type": "future_delta", "x": 1}]),

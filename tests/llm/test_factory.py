@@ -81,7 +81,7 @@ def test_a_configured_price_takes_precedence_over_the_table() -> None:
     assert price("openai", "gpt-5-mini", usage, own) == price("ollama", "x", usage, own) == 3.0
 
 
-def test_the_table_says_how_old_it_is() -> None:
+def test_the_price_table_shows_its_age() -> None:
     assert re.fullmatch(r"genai-prices [\d.]+, newest change 20\d\d-\d\d-\d\d", table_of(date(2027, 1, 1)))
     assert table_of(date(2000, 1, 1)).startswith("genai-prices")
 

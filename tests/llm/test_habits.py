@@ -20,7 +20,7 @@ KEEP_ALIVES = [
 
 @pytest.mark.parametrize("after", [0, 2, 5])
 @pytest.mark.parametrize("junk", KEEP_ALIVES)
-async def test_comments_and_keep_alives_are_passed_over(lab: Lab, junk: bytes, after: int) -> None:
+async def test_comments_and_keep_alives_are_ignored(lab: Lab, junk: bytes, after: int) -> None:
     whole = ScriptReply(text=TEXT.text, requests=CALL.requests)
     lab.server.plan(Fault(script=whole, then="send", after=after, junk=junk * 3))
     _, reply = await lab.ask()

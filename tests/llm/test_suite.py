@@ -40,7 +40,7 @@ BOTH: dict[str, tuple[Callable[..., object], ...]] = {
         habits.test_a_missing_first_byte_ends_in_a_timeout,
     ),
     "SSE comments and keep-alives": (
-        habits.test_comments_and_keep_alives_are_passed_over,
+        habits.test_comments_and_keep_alives_are_ignored,
         habits.test_keep_alives_alone_are_no_reply,
     ),
     "corrupt chunks": (errors.test_a_corrupt_event_is_malformed,),

@@ -93,7 +93,7 @@ async def test_requests_without_tools_are_unchanged(lab: Lab) -> None:
     assert "How to act" not in str(lab.server.requests[0].body)
 
 
-async def test_a_probe_tells_that_only_text_works(lab: Lab) -> None:
+async def test_a_probe_reports_that_only_text_works(lab: Lab) -> None:
     pong = ScriptReply(text='<action name="ping">{"word": "pong"}</action>')
     lab.server.plan(Fault(script=ScriptReply(text="pong")), Fault(script=pong))
     result = await probe(TextToolsModel(lab.model, "auto"))

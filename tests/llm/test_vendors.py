@@ -129,7 +129,7 @@ async def test_thoughts_of_another_model_are_not_sent_to_the_next_one() -> None:
         assert "Where could it be?" in str(deepseek.requests[-1].body)
 
 
-async def test_mistral_goes_on_with_calls_that_another_model_made() -> None:
+async def test_mistral_continues_a_conversation_with_calls_of_another_model() -> None:
     with OpenAIServer() as openai, MistralServer() as mistral:
         openai.play(TWO)
         mistral.play(TWO)

@@ -141,7 +141,7 @@ def sign_itself(folder: Path) -> None:
     (folder / "machine.pem").write_text(pem(certificate("machine", key, None)))
 
 
-async def test_a_certificate_lets_nobody_bring_code(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_certificate_does_not_allow_anyone_to_send_code(cluster: Cluster, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     args = security(cluster.folder).get_connection_args("client")

@@ -120,7 +120,7 @@ def test_every_row_has_a_result_or_a_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_after_any_kills_the_same_command_comes_to_the_same_end(tmp_path: Path, seed: int) -> None:
+def test_after_any_kills_the_same_command_gives_the_same_results(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     count = chance.randrange(50, 1500)
     engine = Engine(chance.randrange(1, 5), kills=frozenset(chance.sample(range(1, count), 5)))

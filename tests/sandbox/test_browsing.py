@@ -33,7 +33,7 @@ DIGEST = "be0db621d46a9cb8a453348ff0a44cea36ce6b5d0b136623589958bb4a701a9d"
 """Of the draft below, as it was before there were browsers."""
 
 
-def test_a_browser_has_a_word_a_phrase_and_a_risk_of_its_own() -> None:
+def test_a_browser_has_its_own_word_phrase_and_risk() -> None:
     assert BROWSER.items == ("network:a.example:443", "browser:chromium")
     assert not BROWSER.without(["browser:chromium"]).browser and BROWSER.without([]).browser
     assert not BROWSER.within(Capabilities(network=BROWSER.network)), "a browser is more than its hosts"

@@ -205,7 +205,7 @@ async def test_a_get_request_calls_no_tool(room: Room) -> None:
         ("def run():\n    return {1, 2}\n", "no JSON value", 1),
     ],
 )
-async def test_a_called_tool_that_fails_is_an_answer_of_its_own(
+async def test_a_called_tool_that_fails_gets_its_own_answer(
     room: Room, code: str, said: str, failures: int
 ) -> None:
     inner = room.put("inner", code)
@@ -216,7 +216,7 @@ async def test_a_called_tool_that_fails_is_an_answer_of_its_own(
     assert {card.name: card.failures for card in room.library.cards()} == {"inner": failures, "outer": 0}
 
 
-async def test_the_callers_clock_stands_still_meanwhile(room: Room) -> None:
+async def test_the_clock_of_the_caller_pauses_during_a_nested_call(room: Room) -> None:
     inner = room.put("inner", "import time\ndef run():\n    time.sleep(2)\n    return 1\n")
     many = (
         CALLS + "\n\nonce = run\n\n\ndef run(times):\n    return [once('inner', {}) for _ in range(times)]\n"

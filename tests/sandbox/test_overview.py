@@ -116,7 +116,7 @@ async def test_the_state_of_an_engine_is_checked_again_after_a_failed_run(
 
 @pytest.mark.walk
 @pytest.mark.podman
-async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings: EngineSettings) -> None:
+async def test_a_session_sees_its_pool_and_refills_it_after_a_new_image(settings: EngineSettings) -> None:
     folder = Path("/var/tmp") / f"alita-test-{os.getpid()}-image"
     tag, tar = f"localhost/alita-test-{os.getpid()}-2:1", folder / "base.tar"
     own = msgspec.structs.replace(

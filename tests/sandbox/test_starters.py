@@ -267,7 +267,7 @@ def test_a_digest_for_other_hosts_approves_nothing(shell: Shell, site: Site) -> 
     assert json.loads(allowed.stdout)["json"]["path"] == "/mine", allowed.output
 
 
-def test_a_tool_of_another_home_runs_once_it_is_approved_anew(shell: Shell, tmp_path: Path) -> None:
+def test_a_tool_of_another_home_runs_once_it_is_approved_again(shell: Shell, tmp_path: Path) -> None:
     """Its files and its place in the library prove nothing here; its tests run in the sandbox before."""
     assert shell("starters", "approve", "calculator", "--digest", shell.digest("calculator")).exit_code == 0
     other = Shell(tmp_path / "other")

@@ -29,6 +29,6 @@ def test_the_source_cannot_leave_its_place() -> None:
     assert text.count("\n") == 2 and text.count("<") == 2 and text.count('"') == 2
 
 
-def test_other_text_stays_as_it_is() -> None:
+def test_other_text_stays_unchanged() -> None:
     for text in ("a < b and c > d", "<table><tr>", "</trusted>", "the untrusted word", "<b>unrelated</b>"):
         assert f"\n{text}\n" in fenced("x", text)

@@ -53,7 +53,7 @@ INNER = call("2", "b", B, grant("c", C), caller="1", depth=1)
 THIRD = call("3", "c", C, caller="2", depth=2)
 
 
-def test_a_call_inside_of_a_call_that_was_granted_it_is_lawful() -> None:
+def test_a_nested_call_with_a_grant_breaks_no_law() -> None:
     assert laws(OUTER, INNER, THIRD, end("3"), end("2"), end("1")) == set()
 
 

@@ -96,7 +96,7 @@ async def test_only_the_digest_that_waits_can_be_decided_on(shelf, desk, digest)
     assert desk.verdict("p1-one") is None
 
 
-async def test_a_build_that_does_not_wait_says_who_decided(shelf, desk):
+async def test_a_decided_build_says_who_decided(shelf, desk):
     (await session(shelf, "20261120-100000-aaaa", "-one", until="end")).close()
     with pytest.raises(UsageError, match="p1-one was approved by ada before"):
         desk.leave("p1-one", say(by="bob"))

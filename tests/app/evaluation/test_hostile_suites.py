@@ -209,7 +209,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.walk
 @pytest.mark.parametrize("changed", ["cases.jsonl", "data.txt"])
-def test_a_suite_that_changes_between_a_kill_and_the_resume_is_refused_until_it_is_as_it_was(
+def test_a_suite_changed_before_a_resume_is_refused_until_it_is_restored(
     tmp_path: Path, server: OpenAIServer, changed: str
 ) -> None:
     """Results of other bytes are never mixed; with the old bytes back, the run ends and nothing is done twice."""

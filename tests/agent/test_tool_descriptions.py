@@ -22,7 +22,7 @@ def told(lab: Lab) -> str:
     return "\n".join(entry.message.text for entry in conversation(lab.bus.history))
 
 
-async def test_an_approval_tells_the_model_how_the_tool_is_called(tmp_path: Path) -> None:
+async def test_after_an_approval_the_model_learns_how_to_call_the_tool(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
     await lab.do(TASK, when=approve)
     said = told(lab)
@@ -120,7 +120,7 @@ def test_tests_without_a_readable_example_give_none(tests: str) -> None:
     assert example_in_tests(msgspec.structs.replace(DRAFT, code="def run(x): ...", tests=tests)) is None
 
 
-def test_an_example_is_found_whichever_side_it_stands_on() -> None:
+def test_an_example_is_found_on_either_side_of_the_assertion() -> None:
     draft = msgspec.structs.replace(
         DRAFT, code="def run(a, b=2): ...", tests="def test():\n    assert [3] == run(1, b=(2, 'x'))\n"
     )

@@ -27,7 +27,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: float = 0.0
 
 
-class CheckOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a check."""
 
     solved: bool
@@ -42,7 +42,7 @@ def start(*kinds: str) -> Started:
     return Started("alita_tui.confined.answers", kinds)
 
 
-async def ask(question: Question, started: Started | None = None) -> CheckOutcome:
+async def ask(question: Question, started: Started | None = None) -> Outcome:
     """Return whether an answer meets a rule; the check is limited in processor time.
 
     `started` is the process to use if it still waits for its input.
@@ -50,9 +50,9 @@ async def ask(question: Question, started: Started | None = None) -> CheckOutcom
     process = started if started is not None and started.waits else start()
     output, _ = await process.filtered(msgspec.json.encode(question))
     try:
-        return msgspec.json.decode(output, type=CheckOutcome)
+        return msgspec.json.decode(output, type=Outcome)
     except msgspec.DecodeError:
-        return CheckOutcome(solved=False, why=_TOO_MUCH)
+        return Outcome(solved=False, why=_TOO_MUCH)
 
 
 def as_text(picture: bytes) -> str:
@@ -76,18 +76,16 @@ def _import_schema() -> None:
     import jsonschema  # noqa: F401  # its files cannot be read once the process is confined
 
 
-def _answer(question: Question) -> CheckOutcome:
+def _answer(question: Question) -> Outcome:
     if question.kind == "regex":
         matches = re.search(question.rule, question.made) is not None
-        return CheckOutcome(
-            solved=matches, why="" if matches else "the expression is not found in the answer"
-        )
+        return Outcome(solved=matches, why="" if matches else "the expression is not found in the answer")
     if question.kind == "schema":
         return _schema(question.rule, question.made)
     return _image(question)
 
 
-def _schema(schema: Any, answer: str) -> CheckOutcome:
+def _schema(schema: Any, answer: str) -> Outcome:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
 
@@ -95,14 +93,12 @@ def _schema(schema: Any, answer: str) -> CheckOutcome:
     try:
         validator.check_schema(schema)
     except SchemaError as error:
-        return CheckOutcome(
-            solved=False, why=f"the schema itself is wrong: {error.message[:200]}", fault=True
-        )
+        return Outcome(solved=False, why=f"the schema itself is wrong: {error.message[:200]}", fault=True)
     value = json_in(answer)
     if value is msgspec.UNSET:
-        return CheckOutcome(solved=False, why="there is no JSON in the answer")
+        return Outcome(solved=False, why="there is no JSON in the answer")
     first_error = next(validator(schema).iter_errors(value), None)
-    return CheckOutcome(solved=first_error is None, why=first_error.message[:300] if first_error else "")
+    return Outcome(solved=first_error is None, why=first_error.message[:300] if first_error else "")
 
 
 def json_in(answer: str) -> Any:
@@ -122,7 +118,7 @@ def json_in(answer: str) -> Any:
     return msgspec.UNSET
 
 
-def _image(question: Question) -> CheckOutcome:
+def _image(question: Question) -> Outcome:
     import numpy as np
     from PIL import Image, UnidentifiedImageError
 
@@ -132,19 +128,17 @@ def _image(question: Question) -> CheckOutcome:
         try:
             image = Image.open(BytesIO(base64.b64decode(text)), formats=_PICTURES)
             if image.size[0] * image.size[1] > _MOST_PIXELS:
-                return CheckOutcome(
-                    solved=False, why=f"{label} has too many pixels to be compared", fault=fault
-                )
+                return Outcome(solved=False, why=f"{label} has too many pixels to be compared", fault=fault)
             pictures.append(image.convert("RGBA"))
         except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
-            return CheckOutcome(solved=False, why=f"{label} cannot be read as a picture", fault=fault)
+            return Outcome(solved=False, why=f"{label} cannot be read as a picture", fault=fault)
     expected, answer = pictures
     if answer.size != expected.size:
         sizes = ["×".join(map(str, image.size)) for image in (answer, expected)]
-        return CheckOutcome(solved=False, why=f"{sizes[0]} pixels instead of {sizes[1]}")
+        return Outcome(solved=False, why=f"{sizes[0]} pixels instead of {sizes[1]}")
     left, right = np.asarray(answer, np.int16), np.asarray(expected, np.int16)
     difference = float(np.abs(left - right).mean())
     within = difference <= question.tolerance
-    return CheckOutcome(
+    return Outcome(
         solved=within, why="" if within else f"the pictures differ by {difference:.2f} of 255 on average"
     )

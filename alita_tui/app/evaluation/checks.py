@@ -14,7 +14,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
-from alita_tui.confined.answers import CheckOutcome, Question, as_text, ask, start
+from alita_tui.confined.answers import Outcome, Question, as_text, ask, start
 from alita_tui.confined.run import Started
 from alita_tui.evaluation import checks as c
 from alita_tui.evaluation.bounded import read_bounded
@@ -78,7 +78,7 @@ async def judge(
             return c.Judged(solved=True)
 
 
-def _judged(outcome: CheckOutcome) -> c.Judged:
+def _judged(outcome: Outcome) -> c.Judged:
     """Return the judgement of a confined process. Raises UsageError if the check itself is faulty."""
     if outcome.fault:
         raise UsageError(f"The check cannot be made: {one_line(outcome.why, 300)}.")

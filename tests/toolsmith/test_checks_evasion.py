@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from alita_tui.events import BuildId, GateResult, ToolDraft
+from alita_tui.runtimes.port import Mutant
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
-from alita_tui.toolsmith.checks.mutation import MutationCheck
+from alita_tui.toolsmith.checks.mutation import MutationCheck, _among_controls
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import normalise
 from tests.support.limits import ROOMY
@@ -99,6 +100,59 @@ def _fields(one: ToolDraft) -> dict[str, Any]:
 async def test_tests_that_count_their_runs_catch_no_mutants(bench: Workbench) -> None:
     found = await mutated(bench, COUNTED)
     assert found.state == "failed", found
+
+
+# Tests that pass for the first runs against the unchanged code, and fail in those that are against mutants.
+TELL_APART = {
+    "by what their process was told": """from odd_one import run
+import sys
+
+
+def test_it():
+    assert run(3) is not None
+    frame = sys._getframe()
+    while frame is not None:
+        assert not (frame.f_locals.get("order") or {}).get("stop")
+        frame = frame.f_back
+""",
+    "by the number of processes": """from odd_one import run
+import os
+
+
+def test_it():
+    assert run(3) is not None
+    assert os.getpid() - os.getppid() < 6
+""",
+    "by the time since the first run": """from odd_one import run
+import os
+
+
+def _ticks(process):
+    with open(f"/proc/{process}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[19])
+
+
+def test_it():
+    assert run(3) is not None
+    assert _ticks("self") - _ticks(os.getppid()) < 30
+""",
+}
+
+
+@pytest.mark.parametrize("way", TELL_APART)
+async def test_tests_that_tell_the_mutants_from_the_unchanged_code_catch_nothing(
+    bench: Workbench, way: str
+) -> None:
+    found = await mutated(bench, TELL_APART[way], TELLING.format(told="0"))
+    assert found.state == "failed", found
+
+
+def test_the_unchanged_code_is_tried_among_the_mutants() -> None:
+    """At the end and at places that nobody can foresee: tests that fail from some run on fail for it as well."""
+    mutants = [Mutant(line=n, change=str(n), code=str(n)) for n in range(24)]
+    orders = [_among_controls(mutants) for _ in range(40)]
+    assert all(one[-1] is None and [each for each in one if each] == mutants for one in orders)
+    assert len({tuple(n for n, each in enumerate(one) if each is None) for one in orders}) > 20
 
 
 async def test_tests_that_return_early_catch_no_mutants(bench: Workbench) -> None:

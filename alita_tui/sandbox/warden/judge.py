@@ -208,8 +208,7 @@ class Trial:
         """Send a party its own part of the work, and nothing of the other's."""
         order = {**self._common, "conditions": piece["conditions"]}
         if party.role == "tests":
-            order |= {"name": piece["name"], "tests": piece["tests"], "stop": piece["stop"]}
-            order["scratch"] = self._scratch
+            order |= {"name": piece["name"], "tests": piece["tests"], "scratch": self._scratch}
         else:
             order |= {"module": piece["module"], "folder": piece["folder"], "code": piece["code"]}
             order |= {"watch": piece["watch"], "door": self._door, "files": piece["files"]}

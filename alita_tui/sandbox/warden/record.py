@@ -83,7 +83,7 @@ class Record:
     """The course of the tests of one piece of work."""
 
     def __init__(self, *, stop: bool, keep: bool) -> None:
-        """With `stop` the first failed test is the last; with `keep` the calls are part of the answer."""
+        """With `stop` the first failed test is the last, and no test is told; with `keep` the answer has the calls."""
         self._keep = keep
         self.done = False
         self._stop = stop
@@ -108,8 +108,10 @@ class Record:
             self._current, self._fault, self._call_count = message["begin"], "", 0
         elif "end" in message and self._current and message["end"] == self._current:
             fault = self._fault or _text(message.get("message"))
-            self._case(message.get("passed") is True and not fault, fault, _number(message.get("ms")))
+            passed = message.get("passed") is True and not fault
+            self._case(passed, fault, _number(message.get("ms")))
             self._current = ""
+            self.done = self._stop and not passed
         elif message.get("done") is True and not self._current and self._complete():
             self.done = True
         else:
@@ -183,8 +185,7 @@ class Record:
         )
 
     def _complete(self) -> bool:
-        stopped = self._stop and self._cases and not self._cases[-1]["passed"]
-        return bool(stopped) or self._labels is not None and len(self._cases) == len(self._labels)
+        return self._labels is not None and len(self._cases) == len(self._labels)
 
 
 def _text(value: object) -> str:

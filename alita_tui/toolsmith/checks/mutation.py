@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from math import comb
+from random import SystemRandom
 from typing import Any
 
 import msgspec
@@ -28,6 +29,9 @@ _TOTAL = 15.0
 _PROBES = 24
 """Arguments with which a surviving mutant is compared with the original."""
 _ELSEWHERE = "/tmp/elsewhere"  # noqa: S108  # the sandbox's own
+_CONTROLS = 3
+"""Further runs against the unchanged code, at random places among those against mutants; one more comes last."""
+_TELLS_THEM_APART = "the tests fail for the unchanged code too once it runs among the planted bugs"
 _HELD_TO_THE_TEXT = "the tests hold to how the code is written: under another name, path and lines they fail"
 
 
@@ -46,6 +50,7 @@ class MutationCheck:
         if not candidates:
             raise CouldNotRun("there is no operator or constant to flip")
         disguise = await asyncio.to_thread(runtime.disguised, case.draft.code)
+        tries = _among_controls(candidates)
         pieces = [
             piece_of_tests(case, seconds=_SECONDS),
             msgspec.structs.replace(
@@ -53,7 +58,10 @@ class MutationCheck:
                 module=f"{case.draft.name}_again",
                 folder=_ELSEWHERE,
             ),
-            *(piece_of_tests(case, code=version.code, seconds=_SECONDS, stop=True) for version in candidates),
+            *(
+                piece_of_tests(case, code=code, seconds=_SECONDS, stop=True)
+                for code in (version.code if version else case.draft.code for version in tries)
+            ),
         ]
         entries = [
             entry
@@ -73,7 +81,12 @@ class MutationCheck:
             return failed(self.name, "no test calls run", idle)
         if len(entries) > 1 and not entries[1].good:
             return failed(self.name, _HELD_TO_THE_TEXT, [*_failures(entries[1]), *idle])
-        results = list(zip(candidates, entries[2:], strict=False))
+        controls = [tested for version, tested in zip(tries, entries[2:], strict=False) if version is None]
+        if any(tested.late for tested in controls):
+            raise CouldNotRun("one run of the tests takes too long to try mutants")
+        if bad := [tested for tested in controls if not tested.good]:
+            return failed(self.name, _TELLS_THEM_APART, [*_failures(bad[0]), *idle])
+        results = [(version, tested) for version, tested in zip(tries, entries[2:], strict=False) if version]
         if not results:
             raise CouldNotRun("one run of the tests takes too long to try mutants")
         alive = [mutant for mutant, tested in results if tested.good]
@@ -119,6 +132,17 @@ class MutationCheck:
             mutant for n, mutant in enumerate(alive, 1) if n >= len(answers) or answers[n] != answers[0]
         ]
         return different, len(alive) - len(different)
+
+
+def _among_controls(candidates: list[Mutant]) -> list[Mutant | None]:
+    """Return the mutants and, as None, the unchanged code between them and at the end.
+
+    Tests can count processes or read a clock: without these, ones that fail from the third run on would seem strong.
+    """
+    tries: list[Mutant | None] = list(candidates)
+    for _ in range(_CONTROLS):
+        tries.insert(SystemRandom().randrange(len(tries) + 1), None)
+    return [*tries, None]
 
 
 def by_chance(caught: int, counted: int) -> bool:

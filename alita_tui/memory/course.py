@@ -69,7 +69,7 @@ class Course(Value, frozen=True):
 
 
 def course_of(envelopes: Sequence[Envelope], task_id: TaskId) -> Course | None:
-    """Return the course of one task; None for an unknown task or one that has not ended."""
+    """Return the course of one task; None for an unknown task, one that has not ended, or one that no person gave."""
     own_events = _events_of(envelopes, task_id)
     last_event = own_events[-1].event if own_events else None
     submitted = next(
@@ -77,6 +77,8 @@ def course_of(envelopes: Sequence[Envelope], task_id: TaskId) -> Course | None:
         None,
     )
     if not isinstance(last_event, TaskFinished) or submitted is None or not submitted.text:
+        return None
+    if submitted.improves:  # the text of a proposal is an MCP client's, or quotes tools that failed
         return None
     # Only the lead's calls: a chain is what one agent did.
     calls, failed = _calls([envelope for envelope in own_events if not envelope.delegate])

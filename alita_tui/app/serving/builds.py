@@ -16,7 +16,7 @@ from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import recording
-from alita_tui.app.session import LiveSession, open_session
+from alita_tui.app.session import LiveSession, open_file, open_session
 from alita_tui.events import Capabilities, Value
 from alita_tui.registry.stored import parsed_time, stored
 from alita_tui.spine.commands import Improve, Interrupt
@@ -27,6 +27,7 @@ from alita_tui.spine.grants import faults
 from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.serving import BuildRequest, BuildStatus, Client
 from alita_tui.spine.text import one_line
+from alita_tui.store.sessions import SessionFile
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,47}")
 _LOOK_SECONDS = 1.0
@@ -83,21 +84,38 @@ class RequestedBuilds:
         """Begin a build and return its handle at once. Raise UsageError, StoreError."""
         order = _order(f"The MCP client {client.name}", request)
         async with self._begin:
-            unfinished = [earlier for earlier in await asyncio.to_thread(self._all) if not earlier.ended]
-            if waiting := next((earlier for earlier in unfinished if earlier.name == request.name), None):
-                return waiting.status
-            await asyncio.to_thread(self._check, request)
-            session = await open_session(self._capped(), None, parks=True)
-            entry = RequestedBuild(
-                session_id=session.session_id, name=request.name, client=client.name, at=now().isoformat(),
-                text="It is being written and tested.",
-            )  # fmt: skip
-            self._store(entry)
+            entry, file = await asyncio.to_thread(self._take, client, request)
+            if file is None:
+                return entry.status
+            try:
+                session = await open_session(self._capped(), file, parks=True)
+            except BaseException:
+                file.close()
+                self._app.tool_documents.remove(_KEY + entry.session_id)
+                raise
         text = f"{client.name} asks over MCP for the tool {request.name}: {request.need}"
         session.send(Improve(proposal=f"mcp:{request.name}", text=str(one_line(text, 600)), order=order))
         self._run(session, entry)
         self.watch()
         return entry.status
+
+    def _take(self, client: Client, request: BuildRequest) -> tuple[RequestedBuild, SessionFile | None]:
+        """Return a new build with its session's file, or the unfinished build of that name and None.
+
+        Of several processes that ask at once, no more succeed than may be built. Raise UsageError, StoreError.
+        """
+        with self._app.tool_documents.changing():
+            for earlier in self._all():
+                if earlier.name == request.name and not earlier.ended:
+                    return earlier, None
+            self._check(request)
+            file = open_file(self._app, None)
+            entry = RequestedBuild(
+                session_id=file.session_id, name=request.name, client=client.name, at=now().isoformat(),
+                text="It is being written and tested.",
+            )  # fmt: skip
+            self._store(entry)
+            return entry, file
 
     def _check(self, request: BuildRequest) -> None:
         """Raise UsageError if no build may begin now."""

@@ -28,7 +28,7 @@ from alita_tui.llm.scripted import Rule, Script
 from alita_tui.mcp_box.serve.server import ToolServer
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports.serving import BuildRequest
+from alita_tui.spine.ports.serving import BuildRequest, Standing
 from alita_tui.spine.ports.serving import Client as Caller
 from alita_tui.store.sessions import SessionFile
 from tests.e2e.conftest import index, keep, sandbox_ready, shell  # noqa: F401
@@ -192,6 +192,34 @@ async def test_builds_have_a_daily_cap_and_are_not_offered_without_a_model(tmp_p
     with pytest.raises(UsageError, match="As many tools were asked for today as may be: 1"):
         await builds.begin(Caller(name="x"), BuildRequest(name="fine", need="x"))
     app.close()
+
+
+@pytest.mark.parametrize(("names", "kept"), [(("fine", "other"), 1), (("fine", "fine"), 2)])
+async def test_of_two_servers_that_are_asked_at_once_the_cap_lets_one_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str], kept: int
+) -> None:
+    """`mcp.builds_per_day` caps the home, not each of the servers that its clients have started."""
+    home = lab.furnished(
+        tmp_path / "home", lab.ADD,
+        settings='[model]\nprovider = "ollama"\nname = "m"\n[mcp]\nbuilds_per_day = 1\n',
+    )  # fmt: skip
+    apps = [AppContext.open(home), AppContext.open(home)]
+    servers = [RequestedBuilds(app) for app in apps]
+    monkeypatch.setattr(RequestedBuilds, "_run", lambda *_: None)
+    monkeypatch.setattr(RequestedBuilds, "watch", lambda _: None)
+    begun = await asyncio.gather(
+        *(
+            server.begin(Caller(name="x"), BuildRequest(name=name, need="x"))
+            for server, name in zip(servers, names, strict=True)
+        ),
+        return_exceptions=True,
+    )
+    handles = [one.build_id for one in begun if isinstance(one, BuildStatus)]
+    assert (len(handles), len(set(handles))) == (kept, 1), begun
+    assert all("As many tools were asked for" in str(one) for one in begun if not isinstance(one, BuildStatus))
+    assert len(lab.sessions(home)) == 1
+    for app in apps:
+        app.close()
 
 
 async def test_an_interrupted_build_is_resumed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

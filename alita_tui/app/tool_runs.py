@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -179,25 +179,33 @@ def approve_anew(
 ) -> ToolRecord:
     """Enter the approval of a draft that no session built in the audit log, and register a new version.
 
+    Returns the version with these bytes if there is one that runs, as another process may have approved them.
+
     Raises RegistryError, StoreError.
     """
     digest, approval_id = build_digest(draft, lock), f"{origin}-{new_id()}"
     if refused := app.library.banned(draft.name, draft, digest):
         raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
-    app.audit.append(
-        AuditEntry(
-            who=me(),
-            verdict="approved",
-            digest=digest,
-            name=draft.name,
-            version=app.library.next_version(draft.name),
-            session_id="",
-            approval_id=approval_id,
-            reason=reason,
-            evidence=evidence,
-            via="cli",
+    with app.tool_documents.changing():
+        # With the same bytes twice, revoking the newer version would leave the older one running.
+        for record in app.library.versions(draft.name):
+            if record.digest == digest and record.grants is None:
+                with suppress(RegistryError):  # it does not run
+                    return app.library.get(draft.name, record.version)
+        app.audit.append(
+            AuditEntry(
+                who=me(),
+                verdict="approved",
+                digest=digest,
+                name=draft.name,
+                version=app.library.next_version(draft.name),
+                session_id="",
+                approval_id=approval_id,
+                reason=reason,
+                evidence=evidence,
+                via="cli",
+            )
         )
-    )
-    return app.library.register(
-        draft, lock, approval_id=approval_id, digest=digest, sources=sources, origin=origin
-    )
+        return app.library.register(
+            draft, lock, approval_id=approval_id, digest=digest, sources=sources, origin=origin
+        )

@@ -68,8 +68,8 @@ class Lineages:
     def move(self, name: str, kind: MoveKind, version: int | None, *, by: str, reason: str = "") -> Lineage:
         """Archive, revoke, quarantine, restore, pin, unpin or roll back a version.
 
-        Without a version it is the one that runs now; for a restore, the newest that does not run. Raises
-        RegistryError, StoreError.
+        Without a version it is the one that runs now; for a restore, the newest that does not run. Versions with the
+        same bytes are revoked and quarantined together. Raises RegistryError, StoreError.
         """
         lineage = self.of(name)
         record = self._pick(lineage, kind, version)
@@ -87,13 +87,19 @@ class Lineages:
         before = str(lineage.pinned or "") if kind in ("pin", "unpin") else base(record.state)
         if before == after:
             raise RegistryError(f"{name} v{record.version} is {after or 'not pinned'} already.")
-        move = Move(
-            name=name, version=record.version, kind=kind, before=before, after=after, by=by,
-            at=self._clock().isoformat(), reason=reason,
-        )  # fmt: skip
-        self._enter(move, record)
-        self._set(move, after)
-        self._moves.remember(name, (*lineage.moves, move))
+        moves = lineage.moves
+        for each in (
+            *_same_bytes(lineage, record, kind),
+            record,
+        ):  # the one that was named last: undo means it
+            move = Move(
+                name=name, version=each.version, kind=kind, before=before if each is record else base(each.state),
+                after=after, by=by, at=self._clock().isoformat(), reason=reason,
+            )  # fmt: skip
+            self._enter(move, each)
+            self._set(move, after)
+            moves = (*moves, move)
+            self._moves.remember(name, moves)
         return self.of(name)
 
     def unalias(self, alias: str, *, by: str, reason: str = "") -> Lineage:
@@ -190,6 +196,14 @@ class Lineages:
             self._library.aliases.keep(msgspec.structs.replace(alias, removed=not value))
         else:
             self._library.change_state(move.name, move.version, msgspec.convert(value, ready(ToolState)))
+
+
+def _same_bytes(lineage: Lineage, record: ToolRecord, kind: MoveKind) -> tuple[ToolRecord, ...]:
+    """Return the other versions that would go on running the bytes that a version is revoked or quarantined for."""
+    if kind not in ("revoke", "quarantine"):
+        return ()
+    same = (other for other in lineage.versions if other.digest == record.digest and other is not record)
+    return tuple(other for other in same if other.state in RUNNABLE)
 
 
 def _version(lineage: Lineage, move: Move) -> ToolRecord:

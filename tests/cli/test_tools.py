@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
+from alita_tui.app.context import AppContext
 from alita_tui.app.forbidden import forbidden
 from alita_tui.app.surroundings import surroundings
 from alita_tui.app.tool_runs import approve_anew
@@ -58,6 +60,19 @@ def test_a_tool_is_archived_and_restored_and_both_are_logged(shell: Tools) -> No
     told = CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
     assert "quarantined by" in told and "looks odd" in told
     assert CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "verify"]).exit_code == 0
+
+
+def test_what_several_shells_approve_at_once_is_approved_once(tmp_path: Path) -> None:
+    """Otherwise there would be versions with the same bytes, and revoking one would leave another running."""
+    apps = [AppContext.open(tmp_path) for _ in range(4)]
+    with ThreadPoolExecutor() as threads:
+        made = list(threads.map(lambda app: approve_anew(app, streams.DRAFT, Lock(), origin="starter"), apps))
+    assert [one.version for one in made] == [1, 1, 1, 1]
+    assert [entry.verdict for entry in apps[0].audit.entries()] == ["approved"]
+    apps[0].lineages("console").move(streams.DRAFT.name, "revoke", None, by="ada")
+    assert approve_anew(apps[1], streams.DRAFT, Lock(), origin="starter").version == 2, "it was revoked"
+    for app in apps:
+        app.close()
 
 
 def test_the_history_shows_versions_moves_and_costs(shell: Tools) -> None:

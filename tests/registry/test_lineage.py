@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.events import Move, ToolRecord, build_digest
+from alita_tui.events import Move, MoveKind, ToolRecord, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.lineage import Lineages
+from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.registry.trust import Use
 from alita_tui.spine.errors import RegistryError
 from alita_tui.store.documents import DocumentTable
@@ -92,6 +93,16 @@ def test_an_archived_tool_does_not_run_until_restored(home: Home, kind: str, sta
     assert home.kept.move(NAME, "restore", 1, by="ada").current == 1
     assert home.kept.undo(NAME, by="ada").current is None
     assert home.kept.move(NAME, "restore", None, by="ada").current == 3
+
+
+@pytest.mark.parametrize("kind", ["revoke", "quarantine"])
+def test_no_older_version_goes_on_with_the_bytes_that_were_taken_away(home: Home, kind: MoveKind) -> None:
+    """The same bytes can be approved twice, by two sessions or two processes."""
+    first = home.shelf.get(NAME, 1)
+    home.shelf.register(first.draft, first.lock, approval_id="p4", digest=first.digest, sources=())
+    assert home.kept.move(NAME, kind, None, by="ada").current == 3, "other bytes go on"
+    assert [RUNNABLE.isdisjoint([state]) for state in home.states()] == [True, False, False, True]
+    assert home.kept.undo(NAME, by="ada").current == 4, "what was named is what comes back"
 
 
 def test_a_pinned_version_runs_whatever_is_newer(home: Home) -> None:

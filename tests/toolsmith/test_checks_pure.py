@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import asyncio
 import socket
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -467,6 +469,37 @@ def test_threads_that_validate_at_once_each_have_their_own_steps():
         said = list(pool.map(lambda schema: misfit({"a": [1] * 2_000}, schema), schemas))
     assert [bool(why) for why in said] == [True, False, False, False] * 3, said
     assert all("too many steps" in why for why in said if why)
+
+
+_NAMES: Json = {f"k{n}": 1 for n in range(80_000)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"uniqueItems": True}, [{"k": n} for n in range(20_000)]),
+        ({"uniqueItems": True}, [part for n in range(8_000) for part in (n, str(n), [n])]),
+        ({"allOf": [{"uniqueItems": True}] * 2_000}, [[n] for n in range(50_000)]),
+        ({"unevaluatedProperties": {}}, _NAMES),
+        ({"items": {"enum": list(range(5_000))}}, list(range(20_000, 40_000))),
+        ({"allOf": [{"type": "string"}] * 3_500}, _NAMES),
+    ],
+    ids=["objects", "mixed", "again and again", "unevaluated", "enum", "errors"],
+)
+def test_no_schema_of_64_kb_and_result_of_1_mb_hold_anything_up(schema: Json, value: Json) -> None:
+    """Both can come from a server of the Model Context Protocol, or from a model and its tool."""
+    began = time.thread_time()
+    misfit(value, schema)
+    assert time.thread_time() - began < 5
+
+
+def test_items_are_the_same_as_json_says() -> None:
+    unique: Json = {"uniqueItems": True}
+    assert misfit([1, True, "1", None, 0, False, 1.5, [1], {"a": 1}, [], {}, ["list"], 10**400], unique) == ""
+    pairs: tuple[Json, ...] = (
+        [1, 1.0], ["x", "x"], [{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}], [[], []], [None, None]
+    )  # fmt: skip
+    assert all("non-unique" in misfit(pair, unique) for pair in pairs)
 
 
 @pytest.mark.parametrize(

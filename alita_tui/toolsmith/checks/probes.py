@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -21,6 +22,10 @@ _DEEPEST = 4
 _STEPS_EACH = 60_000
 _STEPS = 200_000
 """Schema keywords that are applied to one value, and to all values validated against one schema."""
+_SECONDS = 3.0
+"""Processor time for one value."""
+_COMPARED = 400
+"""Comparisons of names that take as long as a step."""
 
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
@@ -120,6 +125,7 @@ class Fit:
         self._steps_left = _STEPS
         self._each = 0
         self._broken = ""
+        self._until = 0.0
 
     def __call__(self, value: Json) -> bool:
         """Return True if a value fits the schema."""
@@ -132,7 +138,7 @@ class Fit:
 
         if self._broken:  # a schema that cannot be applied is tried once
             return self._broken
-        self._each = _STEPS_EACH
+        self._each, self._until = _STEPS_EACH, time.thread_time() + _SECONDS
         _applied.fit = self
         try:
             error = best_match(self._validator.iter_errors(value))
@@ -155,12 +161,32 @@ class Fit:
         """True if no steps are left for this schema, although no single value took too many."""
         return self._steps_left < 0 <= self._each
 
-    def step(self) -> None:
+    def step(self, count: int = 1) -> None:
         """Count a keyword that is applied. Raise ValueError if none is left: references can multiply without end."""
-        self._steps_left -= 1
-        self._each -= 1
+        self._steps_left -= count
+        self._each -= count
         if min(self._steps_left, self._each) < 0:
             raise ValueError("it takes too many steps")
+        if time.thread_time() > self._until:  # an error is worded when it is found, with all of a large value
+            raise ValueError("it takes too long")
+
+    def identity(self, value: Json) -> Any:
+        """Return what is equal for equal JSON values alone, and can be hashed; each part counts as a step."""
+        self.step()
+        if isinstance(value, dict):
+            return frozenset((name, self.identity(part)) for name, part in value.items())
+        if isinstance(value, list):
+            return ("list", *map(self.identity, value))
+        if isinstance(value, bool) or value is None:
+            return ("constant", value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        # As text, because numbers can be made whose hashes are the same.
+        return (
+            value
+            if isinstance(value, str)
+            else ("number", f"{value:x}" if isinstance(value, int) else repr(value))
+        )
 
 
 _applied = threading.local()
@@ -178,18 +204,32 @@ def _bounded() -> Callable[[Json], Any]:
 
     # Only formats that are validated in linear time.
     formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
-    rules = {name: _counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
+    rules = {**Draft202012Validator.VALIDATORS, "uniqueItems": _unique_items}
+    for keyword in ("unevaluatedItems", "unevaluatedProperties"):
+        rules[keyword] = _counted(rules[keyword], squared=True)
+    rules = {name: _counted(rule) for name, rule in rules.items()}
     validator_class = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
     # This registry fetches nothing; the default one reads any address or file that a schema refers to.
     return lambda schema: validator_class(schema, format_checker=formats, registry=REGISTRY)
 
 
-def _counted(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(*arguments: Any) -> Any:
-        _applied.fit.step()
-        return rule(*arguments)
+def _counted(rule: Callable[..., Any], *, squared: bool = False) -> Callable[..., Any]:
+    """Return a rule that counts as a step; with `squared` as many as the square of a large value's size demands."""
+
+    def apply(validator: Any, wanted: Json, value: Json, schema: Json) -> Any:
+        size = len(value) if squared and isinstance(value, dict | list) else 0
+        _applied.fit.step(1 + size**2 // _COMPARED)
+        return rule(validator, wanted, value, schema)
 
     return apply
+
+
+def _unique_items(_: Any, wanted: Json, value: Json, __: Json) -> Iterator[Exception]:
+    """Yield an error as jsonschema does, whose own rule compares each item of a large list with each other one."""
+    from jsonschema.exceptions import ValidationError
+
+    if wanted and isinstance(value, list) and len(set(map(_applied.fit.identity, value))) < len(value):
+        yield ValidationError(f"{value!r} has non-unique elements")
 
 
 def _without_patterns(schema: Json) -> Json:

@@ -28,7 +28,7 @@ from alita_tui.llm.scripted import Rule, Script
 from alita_tui.mcp_box.serve.server import ToolServer
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports.serving import BuildRequest, Standing
+from alita_tui.spine.ports.serving import BuildRequest, BuildStatus
 from alita_tui.spine.ports.serving import Client as Caller
 from alita_tui.store.sessions import SessionFile
 from tests.e2e.conftest import index, keep, sandbox_ready, shell  # noqa: F401

@@ -69,12 +69,19 @@ def provenance(history: Sequence[Envelope]) -> Provenance:  # noqa: C901  # one 
     outside: list[Outside] = []
     names: dict[str, str] = {}
     files: dict[str, str] = {}
-    for envelope in of(history, *_PERSON, *_OUTSIDE, e.ToolCalled):
+    offered: dict[str, tuple[str, ...]] = {}
+    for envelope in of(history, *_PERSON, *_OUTSIDE, e.ToolCalled, e.QuestionAsked):
         match envelope.event:
             case e.TaskSubmitted(text=text, improves=proposal) if proposal:
                 outside.append(Outside("the proposal", text))
             case e.BuildStarted(given=quotations):
                 outside += [Outside("what a proposal told of earlier sessions", text) for text in quotations]
+            case e.QuestionAsked(question_id=question_id, choices=choices):
+                offered[question_id] = choices
+            case e.QuestionAnswered(question_id=question_id, text=text) if text in offered.get(
+                question_id, ()
+            ):
+                pass  # a model worded it, perhaps as a text from outside told it to
             case e.TaskSubmitted(text=text) | e.Steered(text=text) | e.QuestionAnswered(text=text):
                 person.append(text)
             case e.FeedbackGiven(text=text, expected=expected, by="person"):

@@ -187,6 +187,20 @@ def test_a_request_that_the_person_names_is_not_marked(wants: str) -> None:
     assert marks(wants, known, approved) == []
 
 
+@pytest.mark.parametrize("wants", WANTED)
+def test_a_choice_that_a_model_worded_is_not_what_the_person_named(wants: str) -> None:
+    """A page can have the model offer it, and a number is all that the person types."""
+    one = next(one for one in INJECTIONS if one.wants == wants)
+    choice = f"Use {WANTED[wants]} (recommended)"
+    asked = e.QuestionAsked(question_id="q1", text="Which one?", choices=(choice, "None of them"))
+    events = [e.TaskSubmitted(task_id=e.TaskId("t1"), text="Double four."), *outside(one), asked]
+    assert (
+        marks(wants, provenance(recorded(*events, e.QuestionAnswered(question_id="q1", text=choice)))) != []
+    )
+    own_words = e.QuestionAnswered(question_id="q1", text=f"No: {WANTED[wants]}")
+    assert marks(wants, provenance(recorded(*events, own_words))) == []
+
+
 NAMED = "Double four; use {} for it."
 
 

@@ -29,8 +29,8 @@ _TOTAL = 15.0
 _PROBES = 24
 """Arguments with which a surviving mutant is compared with the original."""
 _ELSEWHERE = "/tmp/elsewhere"  # noqa: S108  # the sandbox's own
-_CONTROLS = 3
-"""Further runs against the unchanged code, at random places among those against mutants; one more comes last."""
+_BETWEEN = 5
+"""So many mutants have one run against the unchanged code among them, at a random place; one more comes last."""
 _TELLS_THEM_APART = "the tests fail for the unchanged code too once it runs among the planted bugs"
 _HELD_TO_THE_TEXT = "the tests hold to how the code is written: under another name, path and lines they fail"
 
@@ -59,8 +59,8 @@ class MutationCheck:
                 folder=_ELSEWHERE,
             ),
             *(
-                piece_of_tests(case, code=code, seconds=_SECONDS, stop=True)
-                for code in (version.code if version else case.draft.code for version in tries)
+                piece_of_tests(case, code=version.code if version else None, seconds=_SECONDS, stop=True)
+                for version in tries
             ),
         ]
         entries = [
@@ -82,7 +82,7 @@ class MutationCheck:
         if len(entries) > 1 and not entries[1].good:
             return failed(self.name, _HELD_TO_THE_TEXT, [*_failures(entries[1]), *idle])
         controls = [tested for version, tested in zip(tries, entries[2:], strict=False) if version is None]
-        if any(tested.late for tested in controls):
+        if not controls or any(tested.late for tested in controls):
             raise CouldNotRun("one run of the tests takes too long to try mutants")
         if bad := [tested for tested in controls if not tested.good]:
             return failed(self.name, _TELLS_THEM_APART, [*_failures(bad[0]), *idle])
@@ -139,9 +139,11 @@ def _among_controls(candidates: list[Mutant]) -> list[Mutant | None]:
 
     Tests can count processes or read a clock: without these, ones that fail from the third run on would seem strong.
     """
-    tries: list[Mutant | None] = list(candidates)
-    for _ in range(_CONTROLS):
-        tries.insert(SystemRandom().randrange(len(tries) + 1), None)
+    tries: list[Mutant | None] = []
+    for begin in range(0, len(candidates), _BETWEEN):
+        block: list[Mutant | None] = [*candidates[begin : begin + _BETWEEN]]
+        block.insert(SystemRandom().randrange(len(block) + 1), None)
+        tries += block
     return [*tries, None]
 
 

@@ -50,7 +50,7 @@ def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
     """Learn from a recorded session what its own tasks teach, and return the new items.
 
     With this a person has memory learn from a fork or an imported session. Tasks from before the fork were learned
-    from already.
+    from already. A session from elsewhere teaches no facts: what its person said is not this person's word.
     """
     from alita_tui.memory.lessons import lessons
 
@@ -62,15 +62,26 @@ def learned(app: AppContext, session: str | None) -> tuple[MemoryItem, ...]:
         for envelope in of(envelopes, e.TaskSubmitted)
         if (envelope.seq or 0) > taught
     ]
+    elsewhere = isinstance(first, e.SessionOpened) and first.imported or not _is_own(app, session)
     by_id = {item.item.item_id: item for item in app.memory.remembered()}
     new: dict[str, MemoryItem] = {}
     for item in (item for task_id in tasks for item in lessons(envelopes, task_id)):
+        if elsewhere and item.memory == "semantic":
+            continue
         source = f"{item.source_session}:{item.source_seq}"
         if item.item_id in by_id and source in by_id[item.item_id].sources:
             continue
         if app.memory.write(item) is not None:
             new[item.item_id] = item
     return tuple(new.values())
+
+
+def _is_own(app: AppContext, session: str | None) -> bool:
+    """Return whether a session is in this home, and not a file that was named by its path."""
+    try:
+        return session is None or bool(app.sessions.find_own(session))
+    except UsageError:
+        return False
 
 
 async def forgotten(app: AppContext, remembered: Remembered) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import ast
 import asyncio
 import socket
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

@@ -216,7 +216,9 @@ async def test_of_two_servers_that_are_asked_at_once_the_cap_lets_one_build(
     )
     handles = [one.build_id for one in begun if isinstance(one, BuildStatus)]
     assert (len(handles), len(set(handles))) == (kept, 1), begun
-    assert all("As many tools were asked for" in str(one) for one in begun if not isinstance(one, BuildStatus))
+    assert all(
+        "As many tools were asked for" in str(one) for one in begun if not isinstance(one, BuildStatus)
+    )
     assert len(lab.sessions(home)) == 1
     for app in apps:
         app.close()

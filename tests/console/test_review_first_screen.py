@@ -13,6 +13,8 @@ from alita_tui.console.review.evidence import Evidence
 from alita_tui.console.review.glance import glance
 from alita_tui.console.review.panes import worst_line
 from alita_tui.console.review.verdict_bar import Button
+from alita_tui.console.widgets.sheet import Row, fold_row
+from alita_tui.console.widgets.styled_text import text_of
 from alita_tui.events import Capabilities, Finding, GateName, GateResult, GateState
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
@@ -26,12 +28,22 @@ from tests.console.navigating import until
 from tests.support.viewing import with_
 
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def how_sure(rows: list[Row]) -> Row:
+    """The row that says how sure we are."""
+    (row,) = (row for row in rows if row.gutter and "how sure" in row.gutter[0][0])
+    return row
+
+
 def painted(app: Host) -> str:
-    """What the screen shows, line by line."""
+    """What the screen shows, line by line, with a common blank for one that keeps words on a line."""
     width, height = app.size
     lines = app.screen._compositor.render_strips()
     assert len(lines) == height
-    return "\n".join("".join(segment.text for segment in line)[:width] for line in lines)
+    shown = "\n".join("".join(segment.text for segment in line)[:width] for line in lines)
+    return shown.replace(NO_BREAK, " ")
 
 
 def changed(**fields: object) -> SessionView:
@@ -454,19 +466,23 @@ def test_the_evidence_is_given_in_figures_and_missing_checks_are_named(
 ) -> None:
     attempt = changed(**checked(**results)).builds[-1].attempts[-1]
     rows = glance(changed(**checked(**results)).builds[-1], attempt)
-    (how_sure,) = (row for row in rows if row.gutter and "how sure" in row.gutter[0][0])
-    assert said in how_sure.text
+    assert said in how_sure(rows).text.replace(NO_BREAK, " ")
 
 
 def test_checks_without_a_record_are_shown_as_missing() -> None:
     build = changed(gates=()).builds[-1]
-    (how_sure,) = (
-        row for row in glance(build, build.attempts[-1]) if row.gutter and "how sure" in row.gutter[0][0]
-    )
-    assert how_sure.text == (
+    assert how_sure(glance(build, build.attempts[-1])).text.replace(NO_BREAK, " ") == (
         "■ own tests 3 of 3 · ○ hidden tests not run · ○ planted bugs not tried · ○ real calls not replayed"
         " · 1 of 13 checks, 12 not run"
     )
+
+
+def test_each_mark_is_on_the_line_of_its_words() -> None:
+    build = calm().builds[-1]
+    row = how_sure(glance(build, build.attempts[-1]))
+    for width in range(30, 121):
+        lines = [text_of(line).strip() for line in fold_row(row, width)]
+        assert not [line for line in lines if line.endswith(("■", "✗", "○"))], (width, lines)
 
 
 PUZZLES = re.compile(r"in the code: no more|seen in tests|declared|capabilit|broker|egress|grant")

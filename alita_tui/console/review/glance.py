@@ -43,7 +43,7 @@ def glance(
         written_in = f"{title_of(attempt.draft.language)}{answers.why_language}"
         rows.append(_short("written in", reveal(flat(written_in))))
     sure = _figures_in_short(answers.how_sure) if brief == 3 else answers.how_sure
-    rows.append(fact("how sure", sure, width=_LABEL))
+    rows.append(fact("how sure", _marks_kept(sure), width=_LABEL))
     rows += _unusual(answers.unusual, brief=brief)
     gains = any(risk.name == "gains" for risk in answers.unusual[: _MOST - 1])
     sentences = answers.changes[:1] if brief and gains else answers.changes
@@ -84,6 +84,11 @@ def _unusual(found_risks: Sequence[Risk], *, brief: Brief) -> list[Row]:
 
 def _figures_in_short(pieces: Sequence[Words]) -> tuple[Words, ...]:
     return tuple((re.sub(r"(\d+) of (\d+)", r"\1/\2", text), tone) for text, tone in pieces)
+
+
+def _marks_kept(pieces: Sequence[Words]) -> tuple[Words, ...]:
+    """Return the pieces with each mark on the line of its words."""
+    return tuple(("\N{NO-BREAK SPACE}" if text == " " else text, tone) for text, tone in pieces)
 
 
 def _answer(label: str, text: str, style: str) -> Row:

@@ -273,6 +273,26 @@ async def test_a_narrow_status_line_keeps_what_matters() -> None:
         assert "no sandbox" in drawn(status)
 
 
+async def test_a_session_opened_again_is_not_ready_while_its_task_waits_for_a_verdict() -> None:
+    status = StatusLine(keys={}, motion=False)
+    tape = streams.Tape()
+    streams.opened(tape)
+    streams.until_approval(tape)
+    tape.add(e.SessionClosed())
+    tape.add(e.SessionResumed(restored=len(tape.envelopes)))
+    tape.add(e.TaskQueued(queue_id="q1", text="Another one"))
+    async with Bare(status).run_test(size=(120, 3)) as pilot:
+        view = fold_all(tape.envelopes)
+        status.advance(view)
+        await pilot.pause()
+        assert "waiting" in drawn(status) and "ready  1 queued" not in drawn(status)
+        later = e.BuildPutOff(build_id=view.builds[-1].build_id, approval_id=view.builds[-1].approval_id)
+        tape.add(later)
+        status.advance(with_(fold_all(tape.envelopes), phase="idle"))
+        await pilot.pause()
+        assert "ready  1 queued" in drawn(status), "a task that decides later does not hold others up"
+
+
 async def test_no_spinner_turns_with_reduced_motion() -> None:
     still, turning = StatusLine(keys={}, motion=False), StatusLine(keys={}, motion=True)
     view = with_(fold_all(streams.waiting()), phase="thinking")

@@ -13,7 +13,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 from alita_tui.view.spend import settled_tokens
-from alita_tui.view.tasks import side_by_side
+from alita_tui.view.tasks import side_by_side, waits_since_reopened
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PHASES = {
@@ -99,11 +99,12 @@ class StatusLine(Plain):
         if view.recorded:
             parts.append((1, " RECORDED ", "bold $background on $alita-recorded"))
         spin = _FRAMES[self._frame % len(_FRAMES)] + " " if self._timer is not None else ""
+        now = "waiting" if waits_since_reopened(view) else view.phase
         tone = "$alita-good" if not view.busy else "$primary"
-        if view.phase in ("waiting", "asking", "parked"):
+        if now in ("waiting", "asking", "parked"):
             tone = "$alita-wait"
         step = f" · step {view.state.step}" if view.busy and view.state.step else ""
-        phase = f"{spin}{_PHASES[view.phase]}{step}"
+        phase = f"{spin}{_PHASES[now]}{step}"
         if self._waits_for and not view.busy:
             phase, tone = self._waits_for[:1].lower() + self._waits_for[1:], "$primary"
         elif view.live.holds:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.widgets import OptionList
 
+from alita_tui import agent
 from alita_tui import events as e
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.context.screen import ContextScreen
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.console.widgets.styled_text import rejoined, wrap
 from alita_tui.spine.commands import SwitchBlock
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
@@ -21,6 +25,8 @@ from alita_tui.spine.ports.context import NextCall
 from tests.console.navigating import until
 from tests.console.screens import NEXT_CALL, Sink, at_main, console, covered, drawn
 from tests.support import goldens
+
+PROMPTS = Path(agent.__file__).parent / "prompts"
 
 
 class Source(Sink):
@@ -45,6 +51,23 @@ def opened(sink: Sink, look) -> AlitaApp:
 
 async def asked(session_id: str) -> NextCall:
     return NEXT_CALL
+
+
+def test_a_prompt_is_not_broken_where_it_was_wrapped_for_a_wider_page() -> None:
+    for path in sorted(PROMPTS.glob("*.md")):
+        text = path.read_text("utf-8")
+        lines = wrap(rejoined(text, 107), 107)
+        assert "".join(lines).replace(" ", "") == "".join(text.split()), path.name
+        for line, following in zip(lines, lines[1:], strict=False):
+            word = following.split(maxsplit=1)[:1]
+            ends = (
+                not line
+                or not word
+                or re.match(r"\s*([-#]|\d+\.|<)", following)
+                or line.endswith((":", ".", "}"))
+            )
+            assert ends or len(line) + 1 + len(word[0]) > 80, (path.name, line, following)
+    assert rejoined("a\nb", 80) == "a\nb", "what fits is shown as it is"
 
 
 def place_of(name: str) -> int:
@@ -102,7 +125,7 @@ async def test_the_text_of_the_chosen_part_is_shown_harmless() -> None:
         listed.highlighted = place_of("documents")
         await pilot.pause()
         assert "nothing to send" in sheet.text()
-        assert "18,431 tokens: 58% of a window of 32,000, which is assumed" in said(app)
+        assert "18,431 tokens: 58 % of a window of 32,000, which is assumed" in said(app)
 
 
 async def test_new_events_reload_the_context_screen_and_keep_the_choice() -> None:

@@ -21,7 +21,7 @@ from alita_tui.console.widgets.figures import parted
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet, say
-from alita_tui.console.widgets.styled_text import at_words
+from alita_tui.console.widgets.styled_text import at_words, rejoined
 from alita_tui.spine.commands import SwitchBlock
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.context import BLOCKS, NextCall, Part
@@ -130,7 +130,7 @@ class ContextScreen(Dialog[None]):
             (call.left_out, "turns left out"),
         )
         more = "".join(f" · {number} {what}" for number, what in left if number)
-        summary = f"{call.tokens:,} tokens: {share:.0%} of a window of {call.window:,}{guessed}{more}"
+        summary = f"{call.tokens:,} tokens: {100 * share:.0f} % of a window of {call.window:,}{guessed}{more}"
         if call.problems:
             self.say(f"{summary} · not sent: {'; '.join(call.problems)}", bad=True)
         else:
@@ -142,7 +142,8 @@ class ContextScreen(Dialog[None]):
         if part is None:
             return
         if part.text:
-            rows = say(neutralise(clip(part.text, _LONGEST)[0]))
+            text = neutralise(clip(part.text, _LONGEST)[0])
+            rows = say(rejoined(text, sheet.size.width) if part.name == "prompt" else text)
         else:
             meaning = next((meaning for name, meaning in BLOCKS.items() if name == part.block), "")
             state = "There is nothing to send." if part.on else "It is off: nothing of it is sent."
@@ -168,16 +169,16 @@ def _row(part: Part, call: NextCall, width: int) -> Content:
     share = part.tokens / max(call.tokens, 1)
     quiet = not part.on or not part.tokens
     state = (counted(part.turns, "turn") if part.turns else "empty") if part.on else "off"
-    percent = "<1%" if 0 < share < 0.005 else f"{share:.0%}"
-    figures = f"{part.tokens:>9,}  {percent:>4}"
+    percent = "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    figures = f"{part.tokens:>8,} {percent:>5}"
     # What little room there is goes to names and figures: without it first the bar is left out, then the turns.
-    column = min(_NAME, width - 2 - len(figures))
-    left = width - 2 - column - len(figures)
+    column = min(_NAME, width - 3 - len(figures))
+    left = width - 3 - column - len(figures)
     turns = f"{state:>9} " if left >= 10 else ""
     room = min(left - len(turns) - 4, _BAR)
     full, track = parted(share, room) if room > 7 and part.tokens else ("", "")
     return Content.assemble(
-        (f"{mark} ", "$accent" if part.on else "$alita-muted"),
+        (f" {mark} ", "$accent" if part.on else "$alita-muted"),
         (
             set_cell_size(at_words(one_line(part.name, _NAME), column), column),
             "$alita-muted" if quiet else "",

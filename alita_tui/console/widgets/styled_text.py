@@ -17,6 +17,10 @@ Line = tuple[Piece, ...]
 """One line on screen."""
 
 _WORDS = re.compile(r"\s*\S+|\s+")
+_ITEM = re.compile(r"\s*([-*•]|\d+[.)])\s")
+"""The beginning of an item of a list."""
+_SLACK = 8
+"""Characters that a line of prose may be shorter than its paragraph is wide and still be wrapped there."""
 _JOINTS = "_-/.:"
 """Characters after which a word that is longer than a line is broken."""
 
@@ -41,6 +45,28 @@ def wrap(text: str, width: int) -> list[str]:
     for paragraph in text.split("\n"):
         lines += [paragraph] if len(paragraph) * 2 <= width else _paragraph(paragraph, max(width, 2))
     return lines
+
+
+def rejoined(text: str, width: int) -> str:
+    """Return prose with the lines of each paragraph joined if some are wider than `width`.
+
+    Folded as it is, prose that was wrapped for more room would have a word or two on every other line.
+    """
+    lines = text.split("\n")
+    widest = max(map(len, lines))
+    if widest <= width:
+        return text
+    joined, before = [lines[0]], lines[0]
+    for line in lines[1:]:
+        first, *_ = line.split(maxsplit=1) or [""]
+        full = len(before) + 1 + len(first) > widest - _SLACK
+        full = full and not before.endswith(":") and not _ITEM.match(line)
+        if before.strip() and first and full:
+            joined[-1] += f" {line.lstrip()}"
+        else:
+            joined.append(line)
+        before = line
+    return "\n".join(joined)
 
 
 def _paragraph(text: str, width: int) -> Iterator[str]:

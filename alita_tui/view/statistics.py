@@ -64,13 +64,12 @@ def money(usd: float | None, unpriced: int = 0) -> str:
         return NONE
     if not usd:
         return "no price"
-    text = f"${usd:,.2f}" if usd >= 0.1 else f"${usd:.4f}"
-    return f">{text}" if unpriced else text
+    return f">{dollars(usd)}" if unpriced else dollars(usd)
 
 
 def dollars(usd: float) -> str:
-    """Return a cost to a hundredth of a cent; zero as `$0`."""
-    return f"${usd:.4f}" if usd else "$0"
+    """Return a cost to a cent; below ten cents to a hundredth of one."""
+    return f"${usd:.4f}" if 0 < usd < 0.1 else f"${usd:,.2f}"
 
 
 def duration(milliseconds: float | None) -> str:

@@ -127,7 +127,7 @@ def report_of(report: RunReport) -> str:
 
 def lasted(ms: float) -> str:
     """Return a duration in words; empty for zero."""
-    return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+    return "" if not ms else f"{ms:.0f} ms" if ms < 100 else f"{ms / 1000:.1f} s"
 
 
 def line_count(code: str) -> int:

@@ -27,7 +27,6 @@ from tests.console.gate_states import every
 from tests.console.navigating import until
 from tests.support.viewing import with_
 
-
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 

@@ -174,11 +174,14 @@ def _version(lineage: Lineage, version: ToolRecord, *, on_screen: bool) -> Row:
     parts += [f"from v{version.parent_version}"] if version.parent_version else []
     parts += [dollars(lineage.spent_usd[version.version])] if version.version in lineage.spent_usd else []
     current = "● runs " if version.version == lineage.current else "       "
-    pin = " pinned" if version.version == lineage.pinned else ""
+    states = {one.version: one.state for one in lineage.versions}
+    if lineage.pinned in states:
+        states[lineage.pinned] += " pinned"
+    room = max(map(len, states.values()))
     return Row(
         (
             (f"v{version.version:<3} ", "strong" if on_screen else ""),
-            (f"{version.state + pin:<18} ", _TONES.get(version.state, "muted")),
+            (f"{states[version.version]:<{room}}  ", _TONES.get(version.state, "muted")),
             (" · ".join(parts), "muted"),
         ),
         (("▸ " if on_screen else "  ", "heading"), (current, "good")),

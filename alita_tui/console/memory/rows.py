@@ -40,14 +40,14 @@ def item_row(entry: Remembered, width: int, now: datetime, here: str) -> Content
     project = "" if entry.project in ("", here) else cut(one_line(entry.project, 60), _PROJECT)
     worked = "{}/{}".format(*entry.answered) if entry.sort == "recipe" else ""
     right = f" {worked:>6} {project}".rstrip()
-    room = max(width - len(right) - 21, 8)
+    room = max(width - len(right) - 22, 8)
     text = at_words(one_line(entry.item.text, 400), room)
     quiet = "$alita-muted" if entry.until else ""
     return Content.assemble(
         ("★" if entry.pinned else " ", "bold $accent"),
         (glyph, f"bold {style}"),
         (f"{learned:>5} ", "$alita-muted"),
-        (f"{'closed' if entry.until else entry.sort:<10}", "$alita-muted"),
+        (f"{'closed' if entry.until else entry.sort:<11}", "$alita-muted"),
         (text, quiet),
         " " * max(room - Content(text).cell_length, 0),
         (right, "$alita-muted"),

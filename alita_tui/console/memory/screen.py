@@ -30,6 +30,8 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import counted, one_line
 
 _TWO_COLUMNS = 120
+_AROUND, _ABOUT = 7, 12
+"""Lines above and below the list; lines for the details of an item."""
 
 
 class MemoryScreen(Dialog[None]):
@@ -108,6 +110,8 @@ class MemoryScreen(Dialog[None]):
             for entry in items
         ]
         listed.fill(options, " No matches." if self._memory.items else " Nothing is remembered yet.")
+        wide, kept = self.query_one("#both").has_class("-wide"), len(self._memory.items)
+        self.fit(_AROUND + (max(kept, _ABOUT) if wide else kept + _ABOUT))
         self._head(len(items))
         self._about()
 

@@ -60,10 +60,10 @@ def server_row(server: ServerLine, seen: SeenServer | None, width: int) -> Conte
     call_time = seen.call_ms if seen is not None and seen.call_ms else server.start_ms
     name = cut(one_line(server.name, 40), _NAME)
     right = f"{tools:>6}{span(call_time) if call_time else '':>8}"
-    room = max(width - _NAME - _STATE - len(right) - 3, 0)
+    room = max(width - _NAME - _STATE - len(right) - 4, 0)
     where = cut(f"{server.transport} {one_line(server.where, 200)}", room) if room >= _LEAST else ""
     return Content.assemble(
-        (f"{glyph} ", f"bold {style}"),
+        (f" {glyph} ", f"bold {style}"),
         f"{name:<{_NAME}}",
         (f"{state:<{_STATE}}", style if state != "ready" else "$alita-muted"),
         (where, "$alita-muted"),

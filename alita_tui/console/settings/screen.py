@@ -73,7 +73,7 @@ class SettingsScreen(Dialog[None]):
 
     def _fill(self) -> None:
         listed, needle = self.query_one(ChoiceList), self.query_one("#filter", Input).value.casefold()
-        width = max(listed.size.width - 2, 40)
+        width = max(listed.size.width - 4, 40)
         options = [
             Option(_row(line, width), id=line.key)
             for line in self._lines
@@ -147,7 +147,7 @@ def _row(line: SettingLine, width: int) -> Content:
     changed = line.origin != "default"
     gap = " " * max(room - Content(value).cell_length, 0)
     return Content.assemble(
-        f"{line.key:<25} ",
+        f" {line.key:<25} ",
         (value, "bold" if changed else "$alita-muted"),
         f"{gap}  ",
         (origin, "$accent" if changed else "$alita-muted"),

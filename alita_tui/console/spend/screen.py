@@ -131,7 +131,7 @@ def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: in
 def _over_time(points: Sequence[tuple[datetime, float]], width: int) -> list[Row]:
     """Return what was spent, from the first call to the newest, as a line on a scale."""
     top = max(usd for _at, usd in points)
-    labels = {0: f"${top:.2f}" if top >= 0.01 else dollars(top), _CHART - 1: "$0"}
+    labels = {0: dollars(top), _CHART - 1: dollars(0)}
     lines = braille([usd for _at, usd in points], width - _SCALE - 4, _CHART, 0.0, top)
     chart = [
         Row(

@@ -63,7 +63,7 @@ def charts(report: Report) -> tuple[Chart, ...]:
         max((seconds for seconds in slow if seconds is not None), default=0.0),
     )
     return (
-        Chart("Cost per day", "" if top_usd else "nothing was paid", usd if top_usd else [], "$0",
+        Chart("Cost per day", "" if top_usd else "nothing was paid", usd if top_usd else [], words.dollars(0),
               words.money(top_usd or None), top_usd, *_marks(report, "cost")),
         Chart("Reused per day", "share of all runs", reused, "0 %",
               "100 %", 1.0, frozenset(), _GOOD, ""),

@@ -32,6 +32,8 @@ from alita_tui.view.tasks import waits_for_you
 
 _PADDING, _NARROWEST = 2, 30
 """Cells of the list beside a row, and those that a row takes at least."""
+_AROUND = 4
+"""Lines above and below the list, a blank one among them that the words of a task take."""
 _ENDED = 3
 """Ended tasks that are listed above the others."""
 _PARTS = {
@@ -141,6 +143,7 @@ class TasksScreen(Dialog[None]):
         listed.clear_options()
         width = max(listed.scrollable_content_region.width - _PADDING, _NARROWEST)
         listed.add_options([Option(_row(line, width)) for line in self._lines])
+        self.fit(len(self._lines) + _AROUND)
         matches = (number for number, line in enumerate(self._lines) if chosen and line.key == chosen.key)
         if self._lines:
             listed.highlighted = next(matches, min(index, len(self._lines) - 1))

@@ -14,6 +14,8 @@ from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.spine.text import one_line
 from alita_tui.view.model import SessionView
 
+_FRAME = 2
+"""Lines of the box's frame."""
 Stylesheets = list[str | PurePath]
 """Type of `CSS_PATH`: each dialog lists `dialog.tcss` before its own."""
 
@@ -33,6 +35,10 @@ class Dialog(ModalScreen[ScreenResultType]):
         line = self.query_one("#said", KeyLine)
         line.show((Content(one_line(text, 400)),))
         line.set_class(bad, "-bad")
+
+    def fit(self, lines: int) -> None:
+        """Make the box as high as so many lines need, up to the `max-height` of its styles."""
+        self.query_one("#box").styles.height = lines + _FRAME
 
     def action_back(self) -> None:
         """Close the dialog."""

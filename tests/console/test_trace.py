@@ -798,6 +798,37 @@ async def test_the_divider_is_moved_by_key_and_by_mouse_and_leaves_room_for_both
         assert trace.size.width >= 35
 
 
+async def test_on_a_wide_screen_the_side_has_what_the_trace_does_not_need_and_the_divider_moves() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(200, 55)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        side, trace = app.main.query_one(Side), app.main.query_one(Trace)
+        assert 112 <= trace.size.width <= 114, "the times are at its right edge"
+        assert side.region.right == 200
+        await pilot.press("f2", *("right_curly_bracket",) * 4)
+        await until(pilot, lambda: trace.size.width > 120)
+        assert side.region.right == 200 and trace.region.right <= side.region.x
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_opening_the_last_card_shows_what_it_holds(size: tuple[int, int]) -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.main.query_one(Trace)
+        await pilot.press("f2", "end", "enter")
+        card = trace._layout.deck.cards[trace.cursor]
+        await until(pilot, lambda: bool(card.opened))
+        await pilot.pause()
+        first, last = trace._layout.place(trace.cursor)[0], trace._layout.end_of(trace.cursor)
+        assert last - first > 8, "it holds something"
+        assert first >= trace.scroll_y and (
+            last <= trace.scroll_y + trace.size.height or first == trace.scroll_y
+        ), "it is on screen, from its first line if it is taller"
+
+
 async def test_the_chosen_level_of_detail_is_remembered_and_used_in_replays() -> None:
     envelopes = streams.walkthrough()
     app = console(envelopes)

@@ -34,6 +34,7 @@ class Side(Vertical):
         if widest >= _SIDE:
             cells = min(max(width, _SIDE), widest)
             self.styles.width, self.styles.max_width = cells, widest
+            self.screen.add_class("-divided")
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to drag the divider."""

@@ -326,12 +326,14 @@ class Trace(TraceSent):
             self.follow = False
             self._layout.toggle(self.cursor, self.inner)
             self._place()
-            self.call_after_refresh(self._scroll_to_selected)
+            self.call_after_refresh(self._scroll_to_selected, opened=True)
 
-    def _scroll_to_selected(self) -> None:
-        """Scroll to the selected card or row; to its first line if it is taller than the screen."""
+    def _scroll_to_selected(self, *, opened: bool = False) -> None:
+        """Scroll to the selected card or row, with `opened` to all that it holds; to its first line if that is tall."""
         if 0 <= self.cursor < len(self._layout.cards):
             top, bottom = self._layout.place(self.cursor, self.inner)
+            if opened and self.inner < 0:
+                bottom = self._layout.end_of(self.cursor)
             tall = min(max(bottom - top, 1), max(self.size.height, 1))
             self.scroll_to_region(Region(0, top, 1, tall), animate=False, immediate=True)
 

@@ -260,6 +260,15 @@ class Layout:
         places = [place for place, line in enumerate(drawn) if line.row == row and line.line] or [0]
         return first + places[0], first + places[-1] + 1
 
+    def end_of(self, index: int) -> int:
+        """Return the screen line after all that a card holds; for the line of a task's steps, after its last card."""
+        card = self.deck.cards[index]
+        if card.kind == "steps" and card.section is not None and not self.deck.folded(card.section):
+            index = max(index, *card.section.cards[-1:])
+        number, index_in_block = divmod(index, BLOCK)
+        after = self._measured(number)[index_in_block + 1]
+        return self._tops[number] + after
+
     def visible(self, index: int, row: int, top: int, lines: int) -> bool:
         """Return whether part of a card or row is within `lines` from `top` on."""
         if not (self.width and 0 <= index < len(self.deck.cards)):

@@ -12,6 +12,7 @@ from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.state.agents import AgentState
 from alita_tui.state.session import SessionState
 from alita_tui.view.model import RowKind, Tone
+from alita_tui.view.statistics import dollars
 
 Row = tuple[RowKind, str, str, str, Tone]
 """Kind, title, detail, figure, tone."""
@@ -74,7 +75,7 @@ def finding_words(finding: str, faults: Sequence[str] = ()) -> tuple[str, Tone]:
 
 def share(usd: float | None, tokens: int | None) -> str:
     """Return an amount of money in words, or of tokens if `usd` is None."""
-    return f"${usd:.4f}" if usd is not None else f"{tokens:,} tokens" if tokens is not None else ""
+    return dollars(usd) if usd is not None else f"{tokens:,} tokens" if tokens is not None else ""
 
 
 def _director_row(event: e.DirectorChosen) -> Row:
@@ -119,7 +120,7 @@ def _report(event: e.AgentEnded) -> str:
         ("Rests on", ", ".join(event.evidence)),
     ):
         lines += [f"{head}: {text}"] if text else []
-    lines.append(f"Took {counted(event.steps, 'step')}, {event.tokens:,} tokens, ${event.usd:.4f}")
+    lines.append(f"Took {counted(event.steps, 'step')}, {event.tokens:,} tokens, {dollars(event.usd)}")
     return "\n".join(filter(None, lines))
 
 

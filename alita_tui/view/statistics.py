@@ -148,7 +148,7 @@ def estimate_words(estimate: Estimate) -> str:
     cost, time = estimate.usd, estimate.seconds
     parts = []
     if cost is not None:
-        parts.append(f"{_usd(cost[0])} to {_usd(cost[2])} (mostly about {_usd(cost[1])})")
+        parts.append(f"{dollars(cost[0])} to {dollars(cost[2])} (mostly about {dollars(cost[1])})")
     if time is not None:
         low, middle, high = (duration(1000 * seconds) for seconds in time)
         parts.append(f"{low} to {high} (mostly about {middle})")
@@ -159,7 +159,7 @@ def estimate_words(estimate: Estimate) -> str:
 
 def estimated_title(event: TaskEstimated) -> str:
     """Return a recorded estimate in one line."""
-    spans = (event.usd, _usd), (event.seconds, lambda value: duration(1000 * value))
+    spans = (event.usd, dollars), (event.seconds, lambda value: duration(1000 * value))
     parts = [f"{write(span[0])} to {write(span[2])}" for span, write in spans if span is not None]
     evidence = "alike tasks" if event.alike else "tasks of all kinds"
     return f"8 of 10 {evidence} took {', '.join(parts)} ({event.tasks} known)"
@@ -175,10 +175,6 @@ def accuracy_words(accuracy: EstimateAccuracy) -> str:
     if accuracy.seconds_of:
         parts.append(f"time {accuracy.seconds_in} of {accuracy.seconds_of}")
     return f"Estimates held: {', '.join(parts)} (8 of 10 is what they are made for)"
-
-
-def _usd(value: float) -> str:
-    return f"${value:.2f}" if value >= 0.1 or not value else f"${value:.4f}"
 
 
 def as_csv(lines: Sequence[Line], by: By) -> str:

@@ -15,6 +15,7 @@ from alita_tui.events import GateResult, MemoryItem, RunReport, TestCase, ToolCa
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from tests.console.screens import SIZES, THEMES, console, covered, drawn
+from tests.console.test_agents_shown import with_agents
 from tests.support import goldens, streams
 
 pytestmark = pytest.mark.walk
@@ -237,6 +238,57 @@ def endings() -> list[Envelope]:
     return tape.envelopes
 
 
+def asides() -> list[Envelope]:
+    """What a task shows beside its steps: what it was given and costs, calls that ended otherwise, answers, faults."""
+    tape = begun()
+    recalled = MemoryItem(item_id="m1", memory="semantic", text="Our fiscal year starts in April.")
+    tape.add(e.MemoryRecalled(task_id=e.TaskId("t1"), items=(recalled,)))
+    tape.add(e.TaskEstimated(task_id=e.TaskId("t1"), tasks=10, usd=(0.004, 0.02, 0.25), seconds=(12, 30, 95)))
+    reasons: tuple[e.FailureReason, ...] = ("timeout", "limit", "sandbox", "interrupted")
+    for reason in reasons:
+        action = tape.turn("run_tool", {"name": "csv_join", "arguments": {}})
+        call_id = e.CallId(f"c-{reason}")
+        called = e.ToolCalled(
+            call_id=call_id,
+            action_id=action,
+            name=e.ToolName("csv_join"),
+            version=1,
+            digest=streams.DIGEST,
+            arguments={},
+        )
+        tape.add(called, span=call_id)
+        tape.add(e.ToolFailed(call_id=call_id, reason=reason, text=f"It ended: {reason}."), span=call_id)
+    refused = tape.turn("run_tool", {"name": "never_approved", "arguments": {}})
+    tape.add(
+        e.ActionFailed(action_id=refused, action="run_tool", text="never_approved is not approved.", hint=""),
+        span=refused,
+    )
+    tape.add(e.ActionMalformed(text="{", problem="It is no JSON."))
+    tape.add(e.QuestionAsked(question_id="q1", text="Which currency?", choices=("euros", "dollars")))
+    tape.add(e.QuestionAnswered(question_id="q1", text="euros"))
+    tape.add(e.BudgetRaised(scope="task", unit="usd", limit=2.0))
+    tape.add(
+        e.ToolDemoted(name=e.ToolName("csv_join"), version=1, state="stale", reason="It failed 4 times.")
+    )
+    corrected = MemoryItem(item_id="m2", memory="semantic", text="Our fiscal year starts in July.")
+    tape.add(e.MemoryWritten(item=corrected, closes=("m1",)))
+    tape.add(
+        e.NoticeRaised(level="error", text="The log of costs cannot be written.", hint="Free some space.")
+    )
+    tape.add(e.UnknownEvent(raw="{}", reason="it is of a newer version"))
+    action = tape.turn("run_tool", {"name": "csv_join", "arguments": {"path": "sales.csv"}})
+    call = e.ToolCalled(
+        call_id=e.CallId("c9"),
+        action_id=action,
+        name=e.ToolName("csv_join"),
+        version=1,
+        digest=streams.DIGEST,
+        arguments={"path": "sales.csv"},
+    )
+    tape.add(call, span="c9")
+    return tape.envelopes
+
+
 def writing() -> list[Envelope]:
     """An answer that is being written."""
     tape = begun()
@@ -264,10 +316,17 @@ PICTURES: dict[str, tuple[Callable[[], list[Envelope]], tuple[str, ...]]] = {
     "endings": (endings, ("f2", "end")),
     "writing": (writing, ()),
     "coding": (coding, ()),
+    "asides": (asides, ("f2",)),
+    "agents": (with_agents, ("ctrl+k",)),
     "evaluations": (goldens.walkthrough, ("shift+f8",)),
+    "evaluation": (goldens.walkthrough, ("shift+f8", "enter", "f")),
     "palette": (goldens.waiting, ("ctrl+p",)),
+    "jump": (goldens.walkthrough, ("ctrl+x",)),
+    "commands": (goldens.walkthrough, ("slash",)),
+    "edited task": (with_agents, ("ctrl+k", "e")),
+    "edited setting": (goldens.walkthrough, ("ctrl+backslash", "down", "enter")),
 }
-_OPENS = ("shift+f8", "ctrl+p")
+_OPENS = ("shift+f8", "ctrl+p", "ctrl+k", "ctrl+x", "ctrl+backslash")
 
 
 @pytest.mark.parametrize("theme", THEMES)

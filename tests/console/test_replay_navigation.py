@@ -14,6 +14,7 @@ from alita_tui.console.replay.screen import ReplayScreen
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.sessions.compare import CompareScreen
+from alita_tui.console.sessions.rows import details, session_row
 from alita_tui.console.sessions.screen import SessionsScreen
 from alita_tui.console.spend.screen import SpendScreen
 from alita_tui.console.widgets.figures import age
@@ -21,7 +22,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.view.fold import fold_all
 from alita_tui.view.spend import total_of
-from tests.console.keeping_lab import DICE, NOW, OLD, WALK, Keeper
+from tests.console.keeping_lab import DICE, NOW, OLD, WALK, Keeper, lines
 from tests.console.navigating import on, past, replaying, running, until
 from tests.console.screens import THEMES, Sink, console, covered, drawn
 from tests.support import goldens, streams
@@ -363,6 +364,14 @@ def test_ages_are_short(seconds: int, said: str) -> None:
     from datetime import timedelta
 
     assert age(NOW - timedelta(seconds=seconds), NOW) == said
+
+
+@pytest.mark.parametrize("usd", [0.0, 0.24, 1.5, 12.0])
+def test_a_sessions_cost_is_written_alike_in_the_list_and_beside_it(usd: float) -> None:
+    line = replace(lines()[0], cost_usd=usd)
+    row = session_row(line, 90, NOW, here=False, marked=False).plain
+    cost = next(text for text in details(line, {}).plain.split("\n") if text.startswith("Cost"))
+    assert row.split()[-1] == cost.split()[-1] == f"${usd:.2f}"
 
 
 # --- as pictures --------------------------------------------------------------------------

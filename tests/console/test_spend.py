@@ -97,7 +97,7 @@ def test_pages_that_were_not_fetched_again_are_counted() -> None:
 
 def test_the_sheet_shows_all_costs_and_never_counts_an_unknown_price_as_zero() -> None:
     sheet = _sheet(view_of(task(1), 1, ("m1", 0.25), 2, ("m2", None, "summariser", "q:b")))
-    for said in ("BY ROLE", "BY PROVIDER", "BY MODEL", "BY STEP", "CALLS", "OVER TIME", "$0.2500", "step 2"):
+    for said in ("BY ROLE", "BY PROVIDER", "BY MODEL", "BY STEP", "CALLS", "OVER TIME", "$0.25", "step 2"):
         assert said in sheet, said
     assert "no price  100 tokens  summariser, q:b" in sheet
 
@@ -112,7 +112,7 @@ def test_money_over_time_is_a_line_from_the_first_call_to_the_newest_on_a_scale(
     sheet = _sheet(view_of(task(1), *spent)).split("\n")
     top = next(number for number, line in enumerate(sheet) if line.startswith("OVER TIME")) + 1
     chart = sheet[top : top + 6]
-    assert chart[0].split()[0] == "$1.00" and chart[4].split()[0] == "$0"
+    assert chart[0].split()[0] == "$1.00" and chart[4].split()[0] == "$0.00"
     drawn = [line[10:] for line in chart[:5]]
     assert all(len(line) <= 88 for line in drawn)
     assert drawn[0].rstrip()[-1] > "\u2800" and not drawn[4].strip()
@@ -129,7 +129,7 @@ def test_a_share_without_cost_has_no_bar() -> None:
     drawn = rows(view_of(task(1), 1, ("m1", 0.0), ("m2", 0.0)), {}, "", 80)
     lines = ["".join(text for text, _style in (*row.gutter, *row.body)) for row in drawn]
     share = next(line for line in lines if line.startswith("  orchestrator"))
-    assert "$0 " in share and "2 calls" in share
+    assert "$0.00 " in share and "2 calls" in share
     assert not {"━", "╸", "█"} & set(share)
 
 

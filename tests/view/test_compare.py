@@ -103,9 +103,9 @@ def test_a_sum_with_an_assumed_price_is_marked_approximate() -> None:
             total_usd=0.2, unpriced_calls=1,
         )
     )  # fmt: skip
-    assert cost_of(compare(tape.envelopes, []).left) == "about $0.2000, 1 call without a known price"
+    assert cost_of(compare(tape.envelopes, []).left) == "about $0.20, 1 call without a known price"
     nothing_assumed = cost_of(compare(golden("golden-build-openai"), []).left)
-    assert nothing_assumed == "$0, 10 calls without a known price"
+    assert nothing_assumed == "$0.00, 10 calls without a known price"
 
 
 def test_one_side_may_be_empty() -> None:

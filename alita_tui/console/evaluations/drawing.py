@@ -29,6 +29,8 @@ _CASE: dict[CaseState, tuple[str, str, str]] = {
     "left": (" ", _MUTED, "not begun"),
 }
 """Glyph, colour and word; never colour alone."""
+_REASON = 20
+"""Cells from which a reason says something."""
 _FIGURES = (9, 8, 10)
 """Widths of ended, solved, cost."""
 
@@ -104,10 +106,10 @@ def case_row(line: CaseLine, sheet: RunSheet, width: int) -> Content:
     duration = spoken(line.seconds) if line.seconds >= 10 else f"{line.seconds:.1f} s"
     figures = (f"${line.usd:.4f}", duration, str(line.steps)) if ended else ("", "", "")
     shown += Content(f"{figures[0]:>9}{figures[1]:>9}{figures[2]:>7}  ")
-    result = line.why or word or "solved"
-    return shown + Content.styled(
-        at_words(one_line(result, 400), max(width - shown.cell_length, 8)), "" if line.why else style
-    )
+    room = max(width - shown.cell_length, 8)
+    # Without room for what a reason says, the word for it: that of the chosen case stands whole below the list.
+    why = at_words(one_line(line.why, 400), room) if room >= _REASON else "not solved" if line.why else ""
+    return shown + Content.styled(why or word or "solved", "" if why else style)
 
 
 def totals(sheet: RunSheet) -> str:

@@ -173,8 +173,9 @@ class SessionsScreen(Dialog[Switch | None]):
     def _head(self, shown: int) -> None:
         hidden = sum(line.archived for line in self._lines) if not self._archived and not self._wanted else 0
         also = f", {hidden} archived" if hidden else ""
+        keys = f"Enter opens · Esc goes back · {key_of('app.help', self._keys)} all keys"
         self.query_one("#head", Plain).update(
-            Content.assemble(("Sessions", "bold $accent"), f"  {shown}{also}   Enter opens · Esc goes back")
+            Content.assemble(("Sessions", "bold $accent"), f"  {shown}{also}   {keys}")
         )
         if not self.query_one("#said", Plain).has_class("-message"):
             self._hint()
@@ -182,7 +183,6 @@ class SessionsScreen(Dialog[Switch | None]):
     def _hint(self) -> None:
         names = ("find", "view", "compare", "mark", "rename", "tag", "archive", "delete", "undo", "archived")
         words = [Content(f"{key_of(f'sessions.{name}', self._keys)} {name}") for name in names]
-        words.append(Content(f"{key_of('app.help', self._keys)} all keys"))
         self.query_one("#said", KeyLine).show(words, " · ")
 
     @property

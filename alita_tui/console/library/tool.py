@@ -174,7 +174,7 @@ def _version(lineage: Lineage, version: ToolRecord, *, on_screen: bool) -> Row:
     parts += [f"from v{version.parent_version}"] if version.parent_version else []
     parts += [dollars(lineage.spent_usd[version.version])] if version.version in lineage.spent_usd else []
     current = "● runs " if version.version == lineage.current else "       "
-    states = {one.version: one.state for one in lineage.versions}
+    states: dict[int, str] = {one.version: one.state for one in lineage.versions}
     if lineage.pinned in states:
         states[lineage.pinned] += " pinned"
     room = max(map(len, states.values()))

@@ -64,7 +64,7 @@ def test_a_recording_without_checks_shows_each_as_missing_and_is_not_green() -> 
     (told,) = risks(build, attempt)
     assert told.serious and all(label.title in told.text for label in CHECKS.values())
     shown = text(risk(build, attempt))
-    assert "approving takes 1 risk accepted by name" in shown and "Nothing unusual" not in shown
+    assert "1 risk to accept by name" in shown and "Nothing unusual" not in shown
     assert [line for line in evidence(build) if line.endswith("not run")] == [
         f"{label.title.lower()}: not run" for label in CHECKS.values()
     ]

@@ -115,7 +115,7 @@ def test_one_run_and_no_cost_are_worded_naturally() -> None:
         row.text
         for row in _rows(Lineage(name="t", versions=(record,), current=1, spent_usd={1: 0.0}), record, "")
     )
-    assert "1 run ·" in shown and "$0 to build" in shown
+    assert "1 run ·" in shown and "$0.00 to build" in shown
     assert "more" not in shown and "on 2026-11-28 20:46" in shown and "$0.0" not in shown
 
 

@@ -102,7 +102,7 @@ def needed(found_risks: Collection[Risk], *, brief: bool = False) -> str:
         return "no risk to accept"
     if not names:
         return "approving takes one key, two if code is unread"
-    return f"approving takes {counted(len(names), 'risk')} accepted by name"
+    return f"{counted(len(names), 'risk')} to accept by name"
 
 
 def risk_row(risk: Risk, *, clip: int = 0, label: str | None = None) -> Row:

@@ -116,7 +116,7 @@ def test_one_run_and_no_cost_are_worded_naturally() -> None:
         for row in _rows(Lineage(name="t", versions=(record,), current=1, spent_usd={1: 0.0}), record, "")
     )
     assert "1 run ·" in shown and "$0.00 to build" in shown
-    assert "more" not in shown and "on 2026-11-28 20:46" in shown and "$0.0" not in shown
+    assert "more" not in shown and "on 2026-11-28 20:46" in shown and "$0.000" not in shown
 
 
 def test_other_names_are_shown_with_the_moves_that_gave_and_took_them() -> None:

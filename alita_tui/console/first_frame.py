@@ -96,7 +96,8 @@ def palette_of(folders: Sequence[Path | None], theme: str, *, dark: bool) -> dic
 
 def frame(columns: int, lines: int, palette: dict[str, str]) -> str:
     """Return what paints the frame."""
-    side = min(int(columns * 0.36), 84) if columns >= _WIDE else max(min(int(columns * 0.38), 72), 34)
+    wide = columns >= _WIDE
+    side = columns - min(columns * 3 // 5, 116) if wide else max(min(int(columns * 0.38), 72), 34)
     narrow = columns < _NARROW
     left = columns if narrow else columns - side
 

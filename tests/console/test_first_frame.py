@@ -45,7 +45,7 @@ async def test_the_first_frame_matches_the_layout_of_the_console() -> None:
     app = console(envelopes, sink=None)
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, envelopes[-1].seq)
-        for size in ((120, 36), (200, 55)):
+        for size in ((120, 36), (180, 50), (181, 50), (183, 50), (184, 50), (200, 55), (260, 60)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
             shown = rows(*size, {})

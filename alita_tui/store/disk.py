@@ -30,17 +30,23 @@ def signature(path: Path) -> Signature:
     return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
+def is_special(path: Path) -> bool:
+    """Return whether it is a pipe, a socket or a device: opening one would wait for its other end, or never end."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def read_bytes(path: Path, *, any_kind: bool = False) -> bytes | None:
     """Return all bytes of a file, or None if it does not exist.
 
     Raises StoreError, also for a pipe or a device unless `any_kind` is set: a record is never one.
     """
+    if not any_kind and is_special(path):
+        raise StoreError(f"{path} is not a plain file.", hint="Remove it, or put a backup in its place.")
     try:
-        mode = path.stat().st_mode
-        if not (
-            any_kind or stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-        ):  # opening a pipe would wait for its other end
-            raise StoreError(f"{path} is not a plain file.", hint="Remove it, or put a backup in its place.")
         return path.read_bytes()
     except FileNotFoundError:
         return None

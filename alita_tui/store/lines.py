@@ -84,7 +84,9 @@ class Scan(Generic[T]):
 
 
 def scan(path: Path, table: str, load_row: Load[T], look: Look = lambda _: 0) -> Scan[T] | None:
-    """Return what is on disk; None if it is damaged, written by another program, or being replaced."""
+    """Return what is on disk; None if it is damaged, no plain file, written by another program, or being replaced."""
+    if disk.is_special(path) or disk.is_special(journal_of(path)):
+        return None
     scanned: Scan[T] = Scan(json_at=disk.signature(path))
     try:
         with gc_paused():

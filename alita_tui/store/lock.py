@@ -46,7 +46,7 @@ def take(path: Path, patience: float) -> int:
 def is_open(path: Path) -> bool:
     """Return True while a process has the file open for writing."""
     try:
-        fd = os.open(journal_of(path), os.O_RDONLY)
+        fd = os.open(journal_of(path), os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for its other end
     except OSError:
         return False
     try:

@@ -98,6 +98,26 @@ def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(
     assert name in told and "not a plain file" in told
 
 
+@pytest.mark.parametrize(
+    "command", [("list",), ("search", "word"), ("verify", "--all"), ("show", "odd"), ("delete", "odd")]
+)
+@pytest.mark.parametrize("name", ["odd.json", "odd.json.journal"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.timeout(60)
+def test_a_pipe_or_a_device_among_the_sessions_is_named_and_not_waited_for(
+    tmp_path: Path, kind: str, name: str, command: tuple[str, ...]
+) -> None:
+    sessions = tmp_path / "data" / "sessions"
+    sessions.mkdir(mode=0o700, parents=True)
+    (tmp_path / "data").chmod(0o700)
+    if kind == "pipe":
+        os.mkfifo(sessions / name, 0o600)
+    else:
+        (sessions / name).symlink_to("/dev/zero")
+    told = said(tmp_path, "sessions", *command)
+    assert "not a plain file" in told or command[0] in ("search", "delete")
+
+
 @pytest.mark.parametrize("name", ["memory.json", "memory.json.journal", "servers.json", "background.json"])
 def test_any_record_that_others_can_write_is_refused(tmp_path: Path, name: str) -> None:
     put(tmp_path / "data" / name, b"")

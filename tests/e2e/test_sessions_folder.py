@@ -35,7 +35,9 @@ def fill(folder: Path, original: Path) -> int:
     (folder / "bad\x1b[31mname.json").write_text("{}")
     (folder / "notes.txt").write_text("not a session")
     os.mkfifo(folder / "a-pipe.txt")
-    return 11
+    os.mkfifo(folder / "20260101-000000-cccc.json")
+    (folder / "20260101-000000-bbbb.json").symlink_to("/dev/zero")
+    return 13
 
 
 def test_no_content_of_the_folder_ends_the_console_or_leaves_it(shell: Any, provider: str) -> None:

@@ -56,8 +56,6 @@ class AppCatalog:
         self._live = live
         self._preview_parts: tuple[Redactor, ContextProvider, Roster] | None = None
 
-    # --- sessions -----------------------------------------------------------------------------
-
     async def sessions(self) -> tuple[SessionLine, ...]:
         """Return a line for each session, newest first."""
         return await asyncio.to_thread(_session_lines, self._app)
@@ -87,8 +85,11 @@ class AppCatalog:
         from alita_tui.app.recordings import recording
         from alita_tui.view.compare import compare
 
-        app = self._app
-        return await asyncio.to_thread(lambda: compare(recording(app, left), recording(app, right)))
+        return await asyncio.to_thread(lambda: compare(*(recording(self._app, one) for one in (left, right))))
+
+    async def check_openable(self, session_id: str) -> None:
+        """Raise AlitaError if a session cannot be opened to be continued."""
+        await asyncio.to_thread(self._app.sessions.check_available, session_id)
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session another title."""
@@ -407,9 +408,8 @@ def _memory_view(app: AppContext) -> MemoryView:
 
     items = app.memory.remembered()
     calls = {item.item.item_id: tuple(in_words((step,)) for step in item.steps) for item in items}
-    return MemoryView(
-        items=items, project=current_project(app), forgotten=len(app.memory.forgotten()), calls=calls
-    )
+    forgotten = len(app.memory.forgotten())
+    return MemoryView(items=items, project=current_project(app), forgotten=forgotten, calls=calls)
 
 
 def _setting_lines(app: AppContext) -> tuple[SettingLine, ...]:

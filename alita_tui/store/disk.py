@@ -39,13 +39,19 @@ def is_special(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def refuse_special(path: Path) -> None:
+    """Raise StoreError for a pipe, a socket or a device: a record is never one."""
+    if is_special(path):
+        raise StoreError(f"{path} is not a plain file.", hint="Remove it, or put a backup in its place.")
+
+
 def read_bytes(path: Path, *, any_kind: bool = False) -> bytes | None:
     """Return all bytes of a file, or None if it does not exist.
 
-    Raises StoreError, also for a pipe or a device unless `any_kind` is set: a record is never one.
+    Raises StoreError, also for a pipe or a device unless `any_kind` is set.
     """
-    if not any_kind and is_special(path):
-        raise StoreError(f"{path} is not a plain file.", hint="Remove it, or put a backup in its place.")
+    if not any_kind:
+        refuse_special(path)
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -61,9 +61,8 @@ class SessionFile:
         self.session_id = self.session_id or path.stem
         missing, restored = log.last - log.count, log.restored
         lost = max(restored.discarded, missing)
-        losses = (
-            f"{'' if missing else 'at least '}{lost} record{'s' if lost > 1 else ''} could not be restored"
-        )
+        count = f"{lost} record{'s' if lost > 1 else ''}"
+        losses = f"{'' if missing else 'at least '}{count} could not be restored"
         notes = [
             losses if lost and restored.note != TORN else "",
             restored.note,
@@ -90,16 +89,7 @@ class SessionFile:
         Read-only takes no lock and writes nothing, so it also opens what another process has open. Raises UsageError if
         there is none, StoreLocked, StoreError.
         """
-        if not _exists(path):
-            raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
-        try:
-            is_session = readonly or _was_session(path)
-        except OSError as error:
-            raise disk.store_error("opened", path, error) from error
-        if not is_session:
-            raise StoreError(
-                f"{path} is not a session file, or nothing in it can be read; it is left as it is."
-            )
+        _check_readable(path, readonly=readonly)
         alone = not journal_reader.journal_of(path).exists()
         mode: Mode = "readonly" if readonly else "exclusive"
         log = LogStorage(path, "events", _envelope, mode=mode, look=kinds.look)
@@ -245,9 +235,9 @@ class SessionStore:
 
     def latest(self, *, own: bool = False) -> SessionSummary | None:
         """Return the session with the latest activity; with `own` none from elsewhere."""
+        candidates = (summary for summary in self.list() if not (own and summary.imported))
         long_ago = datetime.fromtimestamp(0, UTC)
-        candidates = [summary for summary in self.list() if not (own and summary.imported)]
-        return max(candidates, key=lambda summary: summary.last_activity or long_ago, default=None)
+        return max(candidates, key=lambda one: one.last_activity or long_ago, default=None)
 
     def find(self, wanted: str) -> Path:
         """Return the file of a session by id, unique prefix of an id, or path. Raises UsageError."""
@@ -255,9 +245,7 @@ class SessionStore:
         if wanted.endswith(".json") and _exists(as_path):
             return as_path
         ids = sorted({path.stem for path in self.paths()})
-        matches = (
-            [wanted] if wanted in ids else [session_id for session_id in ids if session_id.startswith(wanted)]
-        )
+        matches = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
         if wanted and len(matches) == 1:
             return self.path(matches[0])
         if wanted and matches:
@@ -341,10 +329,11 @@ class SessionStore:
         return self.trash.restore(self.path(session_id).stem, self.folder)
 
     def check_available(self, wanted: str) -> None:
-        """Raise UsageError for a session that does not exist, StoreLocked for one that is open elsewhere."""
+        """Raise UsageError for an unknown session, StoreLocked for one open elsewhere, StoreError for what is none."""
         path = self.find(wanted)
         if is_open(path):
             SessionFile.open(path).close()
+        _check_readable(path)
 
     def paths(self) -> set[Path]:
         """Return the files of all sessions, including those that only have a journal so far."""
@@ -372,6 +361,19 @@ def _drafts_of(path: Path) -> tuple[Path, ...]:
 
 def _exists(path: Path) -> bool:
     return path.exists() or journal_reader.journal_of(path).exists()
+
+
+def _check_readable(path: Path, *, readonly: bool = False) -> None:
+    """Raise UsageError if there is no file, StoreError if it cannot be read or, unless `readonly`, is no session."""
+    if not _exists(path):
+        raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
+    disk.refuse_special(path)
+    try:
+        is_session = readonly or _was_session(path)
+    except OSError as error:
+        raise disk.store_error("opened", path, error) from error
+    if not is_session:
+        raise StoreError(f"{path} is not a session file, or nothing in it can be read; it is left as it is.")
 
 
 def _was_session(path: Path) -> bool:

@@ -84,6 +84,9 @@ class Keeper:
         made = Recording.prepared(golden(RECORDED[session_id]))
         return Playback(made, position=len(made))
 
+    async def check_openable(self, session_id: str) -> None:
+        return
+
     async def compare(self, left: str, right: str) -> Comparison:
         self.asked.append(("compare", left, right))
         whole = walkthrough()

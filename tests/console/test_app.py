@@ -314,6 +314,26 @@ async def test_choosing_another_session_ends_the_app_with_its_id() -> None:
     assert app.return_value == Switch()
 
 
+async def test_a_session_that_cannot_be_opened_leaves_the_console_as_it_is() -> None:
+    async def refused(session_id: str) -> None:
+        raise StoreError(f"{session_id}.json is not a session file.")
+
+    app = console(opened())
+    app._catalog.check_openable = refused  # type: ignore[method-assign]
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        await pilot.press("f5")
+        await pilot.pause()
+        await pilot.press("slash", *"two", "enter", "enter")
+        for _ in range(50):
+            if not app.is_running or app._notifications:
+                break
+            await pilot.pause()
+        assert [note.message for note in app._notifications] == [f"{DICE}.json is not a session file."]
+        assert app.screen is app.main and app.is_running
+    assert app.return_value is None
+
+
 async def test_suggestions_are_offered_until_they_are_done() -> None:
     sink = Sink()
     app = console(opened(), sink, suggestions=("Roll dice", "Parse dates"))

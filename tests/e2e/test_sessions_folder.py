@@ -61,7 +61,17 @@ def test_no_content_of_the_folder_ends_the_console_or_leaves_it(shell: Any, prov
         console.type(b"\x1b[H")
         console.type(2 * DOWN, until=rb"damaged")  # its row and what is said of it
         console.type(ENTER, until=rb"Nothing was opened")
-        assert console.process.poll() is None
+        console.type(b"\x1b")
+        console.quiet(1.0)
+        for row in range(count + 1):  # each one: it is opened, or why not is said, and the console is there
+            console.type(F5, until=rb"c compare")
+            console.type(b"\x1b[H" + row * DOWN)
+            console.quiet(0.3)
+            console.type(ENTER)
+            console.quiet(2.0)
+            console.type(b"\x1b")
+            console.quiet(1.0)
+            assert console.process.poll() is None, console.said[-2000:]
         console.process.send_signal(signal.SIGTERM)
         assert console.end() == 143
 

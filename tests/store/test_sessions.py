@@ -358,3 +358,21 @@ def test_a_new_session_is_on_disk_whole_after_one_write(
     again = SessionFile.open(path)
     assert (again.session_id, again.imported, len(again)) == ("s", True, 0)
     again.close()
+
+
+@pytest.mark.parametrize("kind", ["noise", "other JSON", "pipe", "device", "dangling"])
+def test_what_is_no_session_is_told_before_anything_is_opened(tmp_path: Path, kind: str) -> None:
+    shelf = SessionStore(tmp_path / "sessions")
+    shelf.add("sound", DURABLE)
+    odd = shelf.path("odd")
+    if kind == "pipe":
+        os.mkfifo(odd)
+    elif kind == "noise":
+        odd.write_bytes(bytes(range(256)) * 9)
+    elif kind == "other JSON":
+        odd.write_text('{"name": 1}')
+    else:
+        odd.symlink_to("/dev/zero" if kind == "device" else "nowhere")
+    with pytest.raises((StoreError, UsageError), match="odd"):
+        shelf.check_available("odd")
+    shelf.check_available("sound")

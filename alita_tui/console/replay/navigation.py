@@ -134,7 +134,18 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     @on(SessionAsked)
     def _session_asked(self, message: SessionAsked) -> None:
-        self.exit(Switch(message.session_id))
+        self._leave_for(message.session_id)
+
+    @work(name="leave", group="leave", exclusive=True, exit_on_error=False)
+    async def _leave_for(self, session_id: str) -> None:
+        """Open another session in place of this one; if it cannot be opened, say why and stay."""
+        try:
+            if all(session.session_id != session_id for session in self.main.running_elsewhere):
+                await self._catalog.check_openable(session_id)
+        except AlitaError as error:
+            self.complain(error)
+        else:
+            self.exit(Switch(session_id))
 
     # --- going back -----------------------------------------------------------------------
 
@@ -337,7 +348,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         self.delay_update(_OPENING)  # one paint instead of three
         chosen = await self.push_screen_wait(self._sessions)
         if chosen is not None:
-            self.exit(chosen)
+            self._leave_for(chosen.session_id)
 
     @on(ReplayAsked)
     def _replay_asked(self, message: ReplayAsked) -> None:

@@ -65,6 +65,9 @@ class SessionCatalog(Protocol):
     async def player(self, session_id: str) -> Player:
         """Return a player for a session."""
 
+    async def check_openable(self, session_id: str) -> None:
+        """Raise AlitaError if a session cannot be opened to be continued."""
+
     async def compare(self, left: str, right: str) -> Comparison:
         """Compare two sessions."""
 

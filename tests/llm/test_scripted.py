@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from alita_tui.config.paths import shipped
 from alita_tui.events import Usage
 from alita_tui.llm.scripted import ScriptedModel, choose, load_script
 from alita_tui.spine.errors import ConfigError, ModelError
@@ -201,3 +202,59 @@ async def test_the_servers_play_the_same_script_over_the_wire(
         lab.model = other
         assert (await lab.fail(toolsmith)).kind == "auth"
         await other.aclose()
+
+
+CHART = "Chart the sales in demo-sales.csv by region."
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [
+            Message(
+                role="user",
+                text="About the build of bar_chart: Approved: bar_chart v1 is in the library. Use",
+            )
+        ],
+        [
+            Message(
+                role="user",
+                text="About the build of bar_chart: Approved: bar_chart v1 may be used for this task only. Use",
+            )
+        ],
+        [
+            Message(
+                role="tool", text="Approved: bar_chart v1 may be used for this task only. Use", call_id="c"
+            )
+        ],
+        [
+            Message(
+                role="user", text=f"TASK (taken up again: a build that it waited for was decided): {CHART}"
+            )
+        ],
+    ],
+    ids=["decided later", "later, for this task", "for this task", "after coming back"],
+)
+def test_the_demo_draws_the_chart_however_its_tool_was_approved(told: list[Message]) -> None:
+    """README says that the chart is a file of the session, and that a verdict may be put off or for this task only."""
+    script = load_script(shipped("sessions") / "demo.script.json")
+    turn = Message(role="assistant", text="Putting off.")
+    put_off = Message(
+        role="user", text="The person puts off the build of bar_chart: it may be decided later."
+    )
+    talk = [Message(role="user", text=f"TASK: {CHART}"), turn, turn, put_off, turn, *told]
+    (drawn,) = choose(script, "orchestrator", talk).requests
+    assert (drawn.name, drawn.arguments["name"]) == ("run_tool", "bar_chart")
+    result = Message(role="tool", text="status: ok", call_id="d")
+    (answer,) = choose(script, "orchestrator", [*talk, turn, result]).requests
+    assert answer.name == "answer" and "chart.svg" in answer.arguments["text"]
+
+
+def test_the_demo_says_that_a_tool_approved_for_one_task_joins_no_library() -> None:
+    script = load_script(shipped("sessions") / "demo.script.json")
+    later = Message(
+        role="user",
+        text="About the build of roll_dice: Approved: roll_dice v1 may be used for this task only. Use",
+    )
+    (answer,) = choose(script, "orchestrator", [later]).requests
+    assert "does not join the library" in answer.arguments["text"]

@@ -16,7 +16,6 @@ from alita_tui.console.widgets.styled_text import text_of, width_of
 from alita_tui.events import (
     Capabilities,
     Finding,
-    Lasting,
     Lock,
     LockedPackage,
     Provided,
@@ -247,7 +246,7 @@ def test_installed_wheels_tell_what_their_requirements_provide() -> None:
 def test_the_steps_of_a_risky_approval_come_one_after_the_other() -> None:
     build = risky().builds[0]
     review = BuildReview(build, build.attempts[-1], 0.0)
-    keys: dict[Lasting, str] = {"library": "a", "task": "o"}
+    keys = {"approve": "a", "lend": "o"}
     assert review.approve(5) == "name"
     review.name_typed(5)
     assert "5 lines not shown yet" in review.line(5, keys, "")[0], "it is said before the key that approves"

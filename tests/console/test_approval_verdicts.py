@@ -10,12 +10,12 @@ from alita_tui import events as e
 from alita_tui.console.active_keys import sections
 from alita_tui.console.review.code import Base, code_rows, diff_rows, split_rows
 from alita_tui.console.review.fields import NameInput, ReasonInput
-from alita_tui.console.review.steps import BuildReview
+from alita_tui.console.review.steps import BuildReview, Twice
 from alita_tui.console.review.ticks import Ticks
 from alita_tui.console.review.verdict_bar import Button, VerdictBar
 from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.styled_text import width_of
-from alita_tui.events import Capabilities, Lasting
+from alita_tui.events import Capabilities
 from alita_tui.spine.envelope import SCHEMA_VERSION
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
@@ -109,12 +109,27 @@ async def test_enter_clears_a_name_that_is_no_risk_and_says_so() -> None:
 def test_unread_code_is_announced_for_each_kind_of_approval() -> None:
     build = calm().builds[0]
     review = BuildReview(build, build.attempts[-1], 0.0)
-    keys: dict[Lasting, str] = {"library": "a", "task": "o"}
+    keys = {"approve": "a", "lend": "o"}
     assert review.approve(5, "task") == "unread"
     assert "Press o again to approve anyway for this task only" in review.line(5, keys, "")[0]
     assert review.approve(5, "library") == "unread"
     assert "Press a again to approve anyway; that is recorded" in review.line(5, keys, "")[0]
     assert review.approve(5, "library") == "approved"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "key"),
+    [("retested", "retest"), ("stopped", "stop"), ("withdrawn", "withdraw"),
+     ("reused", "reuse"), ("merged", "merge"), ("aliased", "alias")],
+)  # fmt: skip
+def test_what_takes_a_second_press_names_its_key(verdict: Twice, key: str) -> None:
+    build = doubled().builds[0]
+    review = BuildReview(build, build.attempts[-1], 0.0)
+    assert not review.confirm(verdict)
+    said, _ = review.line(0, {"approve": "a", "lend": "o", key: "F7"}, "")
+    assert said.startswith("Press F7 again to "), said
+    held, _ = review.line(0, {"approve": "a", "lend": "o", key: "F7"}, "held")
+    assert held.startswith("Press another key or scroll first. Press F7 again to "), held
 
 
 async def test_an_unticked_capability_is_neither_granted_nor_a_risk() -> None:
@@ -361,8 +376,8 @@ async def test_reuse_merge_and_alias_are_offered_where_a_tool_gives_the_same_ans
 @pytest.mark.parametrize(
     ("key", "verdict", "said"),
     [
-        ("u", "rejected", "has the agent use check_mails v3"),
-        ("m", "rejected", "has check_mails v3 built anew to do both"),
+        ("u", "rejected", "have the agent use check_mails v3"),
+        ("m", "rejected", "have check_mails v3 built anew to do both"),
         ("l", "aliased", "another name of check_mails v3"),
     ],
 )

@@ -24,7 +24,6 @@ from alita_tui.console.review.panes import BuildPanes, bases_of
 from alita_tui.console.review.steps import BuildReview, settled
 from alita_tui.console.review.verdict_bar import DECIDING, LIKE, PUTTING_AWAY, Choice, VerdictBar
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.events import Lasting
 from alita_tui.state.build import BuildState
 from alita_tui.view.habits import Habits
 from alita_tui.view.model import SessionView
@@ -156,8 +155,7 @@ class ApprovalScreen(DecidingScreen):
             self.bar.say("No build waits.", "muted")
         elif self._position:
             unread = self.panes.code.unread
-            approving: dict[Lasting, str] = {"library": keys.get("approve", ""), "task": keys.get("lend", "")}
-            self.bar.say_about(self._review, unread, approving, self.objection_to_repeat)
+            self.bar.say_about(self._review, unread, keys, self.objection_to_repeat)
         else:
             self.bar.say(*settled(self._view, self._review.build))
 

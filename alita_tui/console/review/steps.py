@@ -21,6 +21,17 @@ from alita_tui.view.risk import names_to_accept, risks
 Outcome = Literal["mismatch", "name", "unread", "approved"]
 Twice = Literal["retested", "stopped", "reused", "merged", "aliased", "withdrawn"]
 """Verdicts that need a second press."""
+_CHOICE = {
+    "library": "approve",
+    "task": "lend",
+    "retested": "retest",
+    "stopped": "stop",
+    "reused": "reuse",
+    "merged": "merge",
+    "aliased": "alias",
+    "withdrawn": "withdraw",
+}
+"""What was announced, or how long the tool is approved for → the choice whose key says so again."""
 
 
 def settled(view: SessionView, build: BuildState) -> tuple[str, str]:
@@ -139,10 +150,10 @@ class BuildReview:
             tests=tests,
         )
 
-    def line(self, unread: int, keys: Mapping[Lasting, str], objection: Objection) -> tuple[str, str]:
-        """Return the verdict bar's text and tone; `keys` approve, `objection` is why they would not count now."""
-        key = keys["library"]
-        if step := self._next_press(unread, keys[self.lasting]):
+    def line(self, unread: int, keys: Mapping[str, str], objection: Objection) -> tuple[str, str]:
+        """Return the verdict bar's text and tone; `keys` are those of the choices, `objection` why none counts now."""
+        key = keys.get("approve", "")
+        if step := self._next_press(unread, keys.get(_CHOICE[self.announced or self.lasting], "")):
             text, tone = step
             return (f"Press another key or scroll first. {text}" if objection == "held" else text), tone
         if objection == "held":
@@ -170,28 +181,25 @@ class BuildReview:
         return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"
 
     def _next_press(self, unread: int, key: str) -> tuple[str, str] | None:
-        """Return what the second press would do, and its tone; None before a first press."""
+        """Return what the second press of a key would do, and its tone; None before a first press."""
+        again = f"Press {key} again to"
         if self.announced == "stopped":
-            return "The same key again decides against this build and stops the run · Esc cancels", "bad"
+            return f"{again} decide against this build and stop the run · Esc cancels", "bad"
         if self.announced == "withdrawn":
-            text = "The same key again drops this build: no verdict, nothing is learned from it, the agent"
-            return f"{text} continues without it · Esc cancels", "bad"
+            text = f"{again} drop this build: no verdict, nothing is learned from it, the agent continues"
+            return f"{text} without it · Esc cancels", "bad"
         if self.announced in ("reused", "merged", "aliased") and (twin := self.twin):
             name, tool = one_line(self.build.name), one_line(twin.label)
             if self.announced == "reused":
-                return f"The same key again rejects it and has the agent use {tool} · Esc cancels", "warn"
+                return f"{again} reject it and have the agent use {tool} · Esc cancels", "warn"
             if self.announced == "merged":
-                text = f"The same key again rejects it and has {tool} built anew to do both · Esc cancels"
-                return text, "warn"
-            text = f"The same key again makes {name} another name of {tool}; this code joins nothing"
+                return f"{again} reject it and have {tool} built anew to do both · Esc cancels", "warn"
+            text = f"{again} make {name} another name of {tool}; this code joins nothing"
             return f"{text} · Esc cancels", "warn"
         if self.announced == "retested":
             granted = self.attempt.draft.capabilities.without(self.withheld).items
             capabilities = ", ".join(map(one_line, granted)) or "nothing granted"
-            return (
-                f"The same key again runs its tests with {capabilities}. Nothing is approved by it.",
-                "warn",
-            )
+            return f"{again} run its tests with {capabilities}. Nothing is approved by it.", "warn"
         scope = " for this task only" if self.lasting == "task" else ""
         lines = f"{counted(unread, 'line')} not shown yet"
         if self.named and self.unread_known and unread:

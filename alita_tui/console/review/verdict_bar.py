@@ -198,9 +198,9 @@ class VerdictBar(Vertical):
         line.set_classes(f"-{tone}" if tone else "")
 
     def say_about(
-        self, review: BuildReview, unread: int, keys: Mapping[Lasting, str], objection: Objection
+        self, review: BuildReview, unread: int, keys: Mapping[str, str], objection: Objection
     ) -> None:
-        """Show what can be done now; `keys` approve, `objection` is why they would not count now."""
+        """Show what can be done now; `keys` are those of the choices, `objection` is why none counts now."""
         match self.mode:
             case "name":
                 typed = self.query_one(NameInput).value.split(" ")

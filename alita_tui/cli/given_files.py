@@ -25,6 +25,10 @@ def check_file(path: Path, most_mb: float) -> None:
         raise UsageError(
             f"{path} is a folder.", hint="Give a file; pack a folder first, for example with zip."
         )
+    if path.exists() and not path.is_file():
+        raise UsageError(
+            f"{path} is a pipe or a device.", hint="Write what it holds into a file, and give that."
+        )
     if not path.is_file():
         raise UsageError(f"There is no file {path}.", hint="Check the path.")
     if not os.access(path, os.R_OK):

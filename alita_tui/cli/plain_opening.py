@@ -29,7 +29,7 @@ def open_plain(
     if not app.loaded.settings.configured and session is None:
         raise UsageError(
             "No model is chosen yet.",
-            hint="Choose one: alita config set model.name NAME (`alita models` lists some), or try: alita demo",
+            hint="Choose one: `alita models default PROVIDER:NAME`. Or try the recorded one: `alita --plain demo`.",
         )
     asyncio.run(_live(app, session))
 

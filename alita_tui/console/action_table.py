@@ -404,6 +404,9 @@ ACTIONS: tuple[Action, ...] = (
         also="vim nano $EDITOR external",
     ),
     Action(
+        "composer.undo", "ctrl+z", "undo", "Undo", "Take back what was typed or deleted last", replay=False
+    ),
+    Action(
         "composer.earlier", "up", "earlier", "Earlier", "In the first line: the entry before", replay=False
     ),
     Action("composer.later", "down", "later", "Later", "In the last line: the entry after", replay=False),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from alita_tui import events as e
+from alita_tui.app.context import AppContext
+from alita_tui.cli import plain_opening
 from alita_tui.cli.build_text import print_summary
+from alita_tui.cli.main import cli
 from alita_tui.cli.plain import PlainConsole
 from alita_tui.cli.typed_lines import Lines
 from alita_tui.spine.commands import (
@@ -26,6 +31,7 @@ from alita_tui.spine.commands import (
     SwitchQueue,
 )
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import reveal
 from alita_tui.state.queue import QueuedTask
 from alita_tui.state.reduce import reduce_all
@@ -289,3 +295,17 @@ async def test_after_resuming_continue_controls_the_queue_again(capsys) -> None:
     await console.show(len(past))
     await console.take_lines()
     assert session.sent == [SwitchQueue(paused=False)]
+
+
+def test_what_a_home_without_a_model_is_told_to_do_gives_it_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_opening, "_need_lines", lambda: None)
+    with pytest.raises(UsageError, match="No model is chosen yet") as refused:
+        plain_opening.open_plain(tmp_path)
+    one, demo = re.findall("`alita (.+?)`", refused.value.hint)
+    assert demo == "--plain demo", "lines stay lines"
+    words = one.replace("PROVIDER:NAME", "ollama:tiny").split()
+    done = CliRunner().invoke(cli, ["--home", str(tmp_path), *words])
+    assert done.exit_code == 0, done.output
+    assert AppContext.open(tmp_path).loaded.settings.configured

@@ -24,10 +24,12 @@ from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.session.stopping import EscTwice
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
+from alita_tui.console.session.words import banner
 from alita_tui.spine.commands import AnswerQuestion, Continue, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.view.habits import Habits
+from tests.console.approval_cases import calm
 from tests.console.keeping_lab import DICE
 from tests.console.screens import Catalog, Sink, Source, at_main, drawn
 from tests.support import goldens, streams
@@ -451,6 +453,17 @@ async def test_a_banner_stays_while_nothing_can_be_saved_and_goes_when_it_can() 
                     await pilot.pause(0.01)
             assert ("[b]Free some[/b] space." in str(banner.render())) is shown
             assert ("NOT SAVED" in str(app.main.query_one("#status").render())) is shown
+
+
+def test_the_banner_names_all_that_continues_unfinished_work() -> None:
+    view = calm()
+    tasks = tuple(msgspec.structs.replace(task, text="Roll two dice.") for task in view.tasks)
+    live = msgspec.structs.replace(view.live, held=(tasks[0].task_id,))
+    said = banner(msgspec.structs.replace(view, live=live, tasks=tasks), {})
+    assert (
+        "Not finished: Roll two dice. Nothing runs yet: Ctrl+L or your decision on the build continues."
+        in said
+    )
 
 
 async def test_unfinished_work_waits_for_one_key_and_is_steered_by_what_is_written_first() -> None:

@@ -79,7 +79,7 @@ def titles(view: SessionView) -> dict[str, tuple[str, str]]:
 
 
 def banner(view: SessionView, keys: Mapping[str, str]) -> str:
-    """Return the work that was unfinished when the session was left, and the key that continues it; empty for none."""
+    """Return the work that was unfinished when the session was left, and what continues it; empty for none."""
     if not view.live.holds:
         return ""
     key = key_of("session.retry", keys)
@@ -92,7 +92,8 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
     if view.live.held_queue:
         parts.append(counted(len(view.queue), "queued task"))
     steer = " What you write first is added to it." if unfinished else ""
-    return f"◌ {' · '.join(parts)}. Nothing runs yet: {key} continues.{steer}"
+    decision = " or your decision on the build" if pending(view) else ""
+    return f"◌ {' · '.join(parts).rstrip('.')}. Nothing runs yet: {key}{decision} continues.{steer}"
 
 
 def parting(view: SessionView, way_back: str) -> str:

@@ -256,7 +256,7 @@ ACTIONS: tuple[Action, ...] = (
         "ctrl+c",
         "ladder",
         "Copy / interrupt / clear / quit",
-        "Copies a selection; else interrupts; else clears the composer; twice within a second quits",
+        "Copies a selection; else interrupts; else clears the composer; else asks, and pressed again quits",
         priority=True,
     ),
     Action(

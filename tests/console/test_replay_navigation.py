@@ -11,6 +11,7 @@ from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import RunningSession, Switch
 from alita_tui.console.replay.explain import ExplainScreen
 from alita_tui.console.replay.screen import ReplayScreen
+from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.sessions.compare import CompareScreen
@@ -241,6 +242,23 @@ async def test_the_running_session_can_be_scrubbed_back_while_it_continues() -> 
         await pilot.press("end")
         await until(pilot, lambda: app.screen is app.main)
         assert app.main.view == fold_all(whole)
+
+
+async def test_esc_goes_back_to_the_present_as_the_list_of_keys_says() -> None:
+    app, _, _ = running(goldens.walkthrough()[:40], Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 40)
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        await pilot.press("ctrl+f", *"mail", "escape")
+        await pilot.pause()
+        assert on(app, ReplayScreen), "it closes the line first"
+        await pilot.press("f2", "escape")
+        await pilot.pause()
+        assert on(app, ReplayScreen), "then it goes from the trace to the controls"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+        assert isinstance(app.focused, Composer)
 
 
 async def test_the_past_shows_the_present_state_and_the_cost_of_its_time() -> None:

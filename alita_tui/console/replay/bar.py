@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, get_args
 
 from textual import on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -349,7 +350,9 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         line.focus()
 
     def action_leave_line(self) -> None:
-        """Close the input line and clear the note."""
+        """Close the input line and clear the note. Raises SkipAction if there is neither: the screen takes the key."""
+        if not self.has_class("-asking") and not self._note:
+            raise SkipAction
         self.remove_class("-asking")
         self._note = ""
         self.focus()

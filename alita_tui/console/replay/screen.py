@@ -34,6 +34,13 @@ class ReplayScreen(SessionScreen):
         """Close the player."""
         self.player.close()
 
+    def action_escape(self) -> None:
+        """Close an open line, else go to the controls, and from there back to the session beneath."""
+        if self.focused is self.controls and not any(line.display for line in self.query(".line-input")):
+            self.controls.action_leave()
+        else:
+            super().action_escape()
+
     @work(name="replay", group="replay", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
         await self._stage.run()

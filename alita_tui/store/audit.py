@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["GENESIS", "AuditEntry", "AuditLog", "CheckedLog"]
 
+_KEY_IN_FILE = (
+    "Its new key is in {}, because no keyring took it. If a keyring that is locked now has the older key, that key "
+    "counts again once it is unlocked, and no tool runs: then run `alita audit repair` once more."
+)
 _HINT = "`alita audit verify` says what is wrong, `alita audit repair` what can be done about it."
 
 
@@ -191,10 +195,12 @@ class AuditLog:
             else:
                 content, verdict = b"", BEGUN_ANEW
                 outcome = "a new log was begun: every tool has to be approved anew"
-                if private is None:
-                    private = new_key()
+                unreachable = private is None
+                private = private or new_key()
                 _replace(fd, b"")
                 self._seal.keep(private)
+                if unreachable and self._seal.path.exists():
+                    outcome += f". {_KEY_IN_FILE.format(self._seal.path)}"
                 self._heads.write(self._signed_head(private, Chain(), b""))
             chain = read_chain(content, public_of(private))
             if chain.problems:
@@ -202,7 +208,7 @@ class AuditLog:
             current = self._look()
             digest = sha256(log.raw).hexdigest()
             self._write(fd, current, private, _upkeep(verdict, self._clock(), digest, log.problems[0]))
-            return f"The damaged log is kept as {aside.name}; {outcome}."
+            return f"The damaged log is kept as {aside.name}; {outcome.rstrip('.')}."
 
     # --- signing for others
 

@@ -63,7 +63,7 @@ class Seal:
             return self._private
 
     def keep(self, private: Ed25519PrivateKey) -> None:
-        """Store a new key. Raises StoreError."""
+        """Store a new key, in a file if the keyring does not take it. Raises StoreError."""
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
         raw = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()

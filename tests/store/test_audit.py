@@ -4,8 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
+import keyring
 import msgspec
 import pytest
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked
 
 from alita_tui import events as e
 from alita_tui.spine.errors import StoreError
@@ -132,6 +135,47 @@ def test_a_log_with_missing_entries_is_refused_and_can_be_begun_anew(path, lost)
     assert "every tool has to be approved anew" in opened(path).repair()
     assert opened(path).verify() == [] and add(path, 3).sequence == 2
     assert opened(path).entries()[0].verdict == "log begun anew"
+
+
+class Ring(KeyringBackend):
+    """A keyring that can be locked."""
+
+    priority = 1.0
+
+    def __init__(self) -> None:
+        self.secrets: dict[str, str] = {}
+        self.locked = False
+
+    def get_password(self, service: str, username: str) -> str | None:
+        if self.locked:
+            raise KeyringLocked
+        return self.secrets.get(username)
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        if self.locked:
+            raise KeyringLocked
+        self.secrets[username] = password
+
+
+def test_a_repair_while_the_keyring_is_locked_says_what_happens_once_it_is_not(path):
+    before, ring = keyring.get_keyring(), Ring()
+    keyring.set_keyring(ring)
+    try:
+        add(path)
+        assert ring.secrets and not (path.parent.parent / "keys" / "key").exists()
+        path.unlink()
+        ring.locked = True
+        said = opened(path).repair()
+        assert str(path.parent.parent / "keys" / "key") in said
+        assert "`alita audit repair` once more" in said, "what the person has to do later"
+        assert opened(path).verify() == []
+        ring.locked = False
+        with pytest.raises(StoreError, match="not to be relied on"):
+            add(path, 2)
+        assert "every tool has to be approved anew" in opened(path).repair()
+        assert opened(path).verify() == [] and add(path, 2).sequence == 2
+    finally:
+        keyring.set_keyring(before)
 
 
 def test_a_complete_copy_is_restored(path):

@@ -73,8 +73,9 @@ def _print_needs(draft: Attempt) -> None:
         typer.echo(f"  {_line(item)}  {_line(phrase)}")
     if capabilities.none:
         typer.echo("  nothing declared")
-    typer.echo("\nRequirements")
-    for package in draft.lock.packages if draft.lock else ():
+    packages = draft.lock.packages if draft.lock else ()
+    typer.echo("\nRequirements" if packages else "\nRequirements\n  none")
+    for package in packages:
         first = package.hashes[0][:23] if package.hashes else ""
         typer.echo(f"  {reveal(package.name)} {reveal(package.version)}  {first}")
 

@@ -435,6 +435,25 @@ async def test_an_answer_taller_than_the_screen_shows_its_head() -> None:
         assert all(f"Paragraph {number}." in "\n".join(seen) for number in range(40)), "no page is skipped"
 
 
+async def test_a_session_that_is_opened_shows_its_end_and_not_the_head_of_a_long_answer_in_it() -> None:
+    app = Bare()
+    tape = streams.Tape()
+    streams.opened(tape)
+    text = "\n\n".join(f"Paragraph {number}." for number in range(40))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t0"), text="List them"))
+    tape.add(e.TaskFinished(task_id=e.TaskId("t0"), outcome="answered", answer=text))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="And now the dice"))
+    recorded = len(tape.envelopes)
+    tape.add(e.SessionResumed(restored=recorded))  # told on opening, so it may come with what is on record
+    async with app.run_test(size=(60, 12)) as pilot:
+        trace = app.query_one(Trace)
+        trace.opens(recorded, tape.envelopes)
+        trace.advance(fold_all(tape.envelopes))
+        await pilot.pause()
+        await pilot.pause()
+        assert trace.follow and any("And now the dice" in line for line in lines(trace)), lines(trace)
+
+
 async def test_search_marks_goes_round_and_opens_what_hides_the_hit() -> None:
     app = Bare()
     view = fold_all(streams.walkthrough())

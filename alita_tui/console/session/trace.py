@@ -83,7 +83,8 @@ class Trace(TraceSent):
         self._select_again(newest)
         new = range(len(layout.cards) - 1, card_count - 1, -1)
         answer = next((index for index in new if layout.cards[index].kind == "answer"), -1)
-        if self.follow and answer >= 0 and view.seq > self.known:
+        # By its own number: what is on record may come with the first events after it.
+        if self.follow and answer >= 0 and layout.rows[layout.cards[answer].rows[0]].seq > self.known:
             self._pin(answer)
         self._tell_selected()
         if count > unchanged and not self.follow and layout.end > self.size.height:

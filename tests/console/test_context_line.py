@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from alita_tui import events as e
-from alita_tui.console.active_keys import active_keys
+from alita_tui.console.actions import action
+from alita_tui.console.active_keys import ActiveKey, active_keys
 from alita_tui.console.session.composer import Composer
-from alita_tui.console.session.context_line import ContextLine, fitting
+from alita_tui.console.session.context_line import ContextLine, fitting, items_of
 from alita_tui.console.session.library import Library
+from alita_tui.view.fold import fold_all
 from tests.console.navigating import until
 from tests.console.screens import Sink, console, drawn
 from tests.support import goldens, streams
@@ -44,6 +47,20 @@ async def test_while_a_build_is_made_the_line_names_the_key_that_stops_it() -> N
         await drawn(pilot, events[begun].seq)
         await until(pilot, lambda: "Enter steer" in line(app))
         assert "F10 stop" in line(app) and "Esc Esc" not in line(app)
+
+
+def test_the_line_says_what_enter_and_f10_do_with_unfinished_work() -> None:
+    """The banner says that what is written is added to it, and Esc Esc that F10 ends it."""
+    events = streams.waiting()
+    begun = next(index for index, one in enumerate(events) if isinstance(one.event, e.BuildStarted))
+    view = fold_all(events[:begun])
+    parked = msgspec.structs.replace(view, state=msgspec.structs.replace(view.state, phase="parked"))
+    names = ("composer.send", "composer.next", "session.escape", "session.interrupt")
+    keys = {name: ActiveKey(action(name), Composer(), (action(name).key,)) for name in names}
+    held = msgspec.structs.replace(parked, live=msgspec.structs.replace(view.live, held=(e.TaskId("t1"),)))
+    assert ("Enter", "send") in items_of(keys, parked)
+    items = items_of(keys, held)
+    assert items[:3] == [("Enter", "steer"), ("Ctrl+T", "queue"), ("F10", "stop")], items
 
 
 async def test_under_another_screen_the_line_names_f1_alone_and_the_composer_has_no_cursor() -> None:

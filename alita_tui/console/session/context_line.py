@@ -108,20 +108,22 @@ def items_of(keys: Mapping[str, ActiveKey], view: SessionView) -> list[Item]:
         elif name in keys and (keys[name].action.live if live else keys[name].action.replay):
             items.append((keys[name].key, _word(keys[name], view)))
     if owner == "composer":
-        if not view.busy:
+        if not _steered(view):
             items = [item for item in items if item[1] != "queue"]
         elif "session.escape" in keys and not pending(view):  # a build that waits is not stopped by Esc
             key, stop = keys["session.escape"].key, keys.get("session.interrupt")
-            if not _builds(view):
+            if not _builds(view) and not view.live.held:
                 items.insert(min(2, len(items)), (f"{key} {key}", "stop"))
-            elif stop is not None:  # what was built is not lost to Esc (see `Stopping.stop_by_escape`)
+            elif (
+                stop is not None
+            ):  # what was built, or not continued yet, is not lost to Esc (see `Stopping.stop_by_escape`)
                 items.insert(min(2, len(items)), (stop.key, "stop"))
     return items
 
 
 def _word(entry: ActiveKey, view: SessionView) -> str:
     if entry.action.id == "composer.send":
-        return "answer" if view.question is not None else "steer" if view.busy else "send"
+        return "answer" if view.question is not None else "steer" if _steered(view) else "send"
     if entry.action.id == "trace.level" and isinstance(entry.node, Trace):
         return f"detail: {entry.node.level}"
     return _WORDS.get(entry.action.id, entry.action.label.lower())
@@ -163,7 +165,12 @@ def _content(items: tuple[Item, ...], width: int) -> Content:
 
 
 def _shown_state(view: SessionView) -> tuple[object, ...]:
-    return view.busy, view.question is None, bool(pending(view)), _builds(view)
+    return view.busy, bool(view.live.held), view.question is None, bool(pending(view)), _builds(view)
+
+
+def _steered(view: SessionView) -> bool:
+    """Return whether what is written is added to a task: one that runs, or one that is not continued yet."""
+    return view.busy or bool(view.live.held)
 
 
 def _builds(view: SessionView) -> bool:

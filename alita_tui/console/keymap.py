@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 from textual.keys import Keys
@@ -28,26 +29,36 @@ def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
     if path is None or not path.exists():
         return {}, []
     try:
-        table = tomllib.loads(path.read_text("utf-8")).get("keys", {})
+        content = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return {}, [f"{path.name}: {error}"]
+    table = content.pop("keys", {})
     if not isinstance(table, dict):
         return {}, [f"{path.name}: keys: has to be a table"]
     known = {action.id: action for action in ACTIONS}
     remapped: dict[str, str] = {}
-    problems: list[str] = []
-    for name, keys in table.items():
+    problems = [f"{path.name}: {name!r} does nothing here; put it below a line [keys]" for name in content]
+    for name, keys in _flat(table):
         if name not in known:
             problems.append(f"{path.name}: there is no action {name!r}")
         elif reason := _wrong(keys):
             problems.append(f"{path.name}: {name}: {reason}")
         else:
-            remapped[name] = ",".join(key.strip() for key in keys.split(","))
+            remapped[name] = ",".join(key.strip() for key in str(keys).split(","))
     while clash := _clash(remapped):
         first, second, key = clash
         problems.append(f"{path.name}: {key} would be both {first} and {second}; {first} keeps its default")
         del remapped[first]
     return remapped, problems
+
+
+def _flat(table: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield names and keys; a name without quotes makes a table in TOML."""
+    for name, keys in table.items():
+        if isinstance(keys, dict):
+            yield from ((f"{name}.{rest}", value) for rest, value in keys.items())
+        else:
+            yield name, keys
 
 
 def _wrong(keys: object) -> str:

@@ -104,6 +104,21 @@ def test_a_wrong_key_binding_is_reported_and_keeps_its_default(tmp_path: Path, l
     assert problems[0].startswith("keymap.toml: ")
 
 
+@pytest.mark.parametrize(
+    "text", ['"app.help" = "ctrl+e"\n', 'app.help = "ctrl+e"\n', '[app]\nhelp = "ctrl+e"\n']
+)
+def test_a_name_outside_its_table_is_said_and_where_it_belongs(tmp_path: Path, text: str) -> None:
+    """F1 says to put the grey name into the file, so that is what people do."""
+    keys, (problem,) = keymap(tmp_path, text + '[keys]\n"session.side" = "f11"\n')
+    assert keys == {"session.side": "f11"} and "app" in problem and "below a line [keys]" in problem
+
+
+def test_a_name_needs_no_quotes(tmp_path: Path) -> None:
+    keys, problems = keymap(tmp_path, '[keys]\napp.help = "ctrl+e"\napp.nothing = "f3"\n')
+    assert keys == {"app.help": "ctrl+e"}
+    assert problems == ["keymap.toml: there is no action 'app.nothing'"]
+
+
 def test_a_keymap_that_is_not_toml_is_reported(tmp_path: Path) -> None:
     keys, problems = keymap(tmp_path, "[keys")
     assert keys == {}

@@ -128,6 +128,23 @@ async def test_the_list_is_moved_in_taken_and_closed_without_sending() -> None:
         assert sink.commands == []
 
 
+async def test_enter_takes_the_command_that_is_marked_for_a_beginning_and_the_next_one_runs_it() -> None:
+    envelopes, sink = beginning(), Sink()
+    app = console(envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        composer = app.main.query_one(Composer)
+        await pilot.press("slash", *"stat")
+        await until(pilot, lambda: names(app)[:1] == ["/statistics"])
+        await pilot.press("enter")
+        await until(pilot, lambda: composer.text == "/statistics" and not names(app))
+        assert not app._notifications, "what is offered is not unknown"
+        assert app.screen is app.main
+        await pilot.press("enter")
+        await covered(pilot)
+        assert sink.commands == [] and composer.text == ""
+
+
 async def test_earlier_entries_are_searched_and_esc_restores_the_text() -> None:
     envelopes, sink = beginning(), Sink()
     app = console(envelopes, sink=sink)

@@ -17,10 +17,11 @@ from alita_tui.console.session.recent import MOST, RecentSession, description, w
 from alita_tui.console.session.status import StatusLine
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
-from alita_tui.console.session.words import TRY
+from alita_tui.console.session.words import TRY, states
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
+from alita_tui.view.model import SessionView
 from tests.console.frames import Frames
 from tests.console.navigating import until
 from tests.console.screens import SIZES, THEMES, Sink, console, drawn
@@ -374,3 +375,8 @@ async def test_recent_sessions_are_on_the_empty_screen_open_by_key_and_go_with_t
                 await pilot.press(*"dice", "enter")
                 await pilot.pause()
                 assert not app.main.query_one("#recent").display
+
+
+def test_before_the_session_is_read_no_model_is_said_to_be_missing() -> None:
+    model, _ = states(SessionView(), {})
+    assert (model.said, model.tone) == ("checking …", "muted"), model

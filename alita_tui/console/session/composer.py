@@ -153,7 +153,9 @@ class Composer(TextArea):
             self.move_list(-1 if key == "up" else 1)
         elif key == "escape":
             self.close_list()
-        elif key == "tab" or (key == "enter" and (self._list_moved or self._searching)):
+        elif key == "tab" or (
+            key == "enter" and (self._list_moved or self._searching or self._begun_command)
+        ):
             self.take(self._list_index)
         else:
             return False
@@ -162,6 +164,12 @@ class Composer(TextArea):
     @property
     def _searching(self) -> bool:
         return self._offer is not None and self._offer.kind == "earlier"
+
+    @property
+    def _begun_command(self) -> bool:
+        """Whether the text is part of the name of the command that the list marks."""
+        offer = self._offer
+        return offer is not None and offer.kind == "command" and self.text not in ("/", *offer.texts)
 
     def move_list(self, by: int) -> None:
         """Move the cursor of the list."""

@@ -47,6 +47,8 @@ def states(view: SessionView, keys: Mapping[str, str]) -> tuple[State, ...]:
     if view.model:
         recorded = "a recording: it costs nothing" if view.recorded else ""
         model = State("Model", str(view.model), recorded, "good")
+    elif not view.seq:  # nothing was read yet
+        model = State("Model", "checking …", "", "muted")
     else:
         model = State("Model", "none is set up", f"{setup} sets one up", "warn")
     box = view.sandbox

@@ -128,6 +128,19 @@ async def test_the_list_is_moved_in_taken_and_closed_without_sending() -> None:
         assert sink.commands == []
 
 
+async def test_a_command_that_quits_is_no_unsent_text() -> None:
+    """It would come back in the next new session, and what is typed there would follow it."""
+    kept = Kept()
+    app = keeping(beginning(), kept)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, beginning()[-1].seq)
+        await pilot.press("slash", *"quit")
+        await until(pilot, lambda: kept.texts.get(COMPOSER) == "/quit")
+        await pilot.press("enter")
+        await until(pilot, lambda: not app.is_running or app._exit)
+    assert not kept.texts.get(COMPOSER), kept.texts
+
+
 async def test_enter_takes_the_command_that_is_marked_for_a_beginning_and_the_next_one_runs_it() -> None:
     envelopes, sink = beginning(), Sink()
     app = console(envelopes, sink=sink)

@@ -86,6 +86,9 @@ class Writing(Screen[None]):
         if slash.is_command(text):
             if run := slash.action_for(text):
                 composer.let_go()
+                self.app.drafts.keep(
+                    COMPOSER, ""
+                )  # a command that leaves is faster than the field's own message
                 self.app.call_later(self.app.run_action, run)
                 return
             if view.question is None:  # an answer may well be /tmp

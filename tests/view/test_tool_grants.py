@@ -133,5 +133,5 @@ async def test_the_first_screenful_shows_the_called_tools(size: tuple[int, int])
         await pilot.pause()
         screen = " ".join(painted(app).split())
         assert app.screen.query_one(Evidence).scroll_y == 0
-    assert "accepted by name" in screen and "tools may use network access to api.example:443" in screen
+    assert "accept by name" in screen and "tools may use network access to api.example:443" in screen
     assert "csv_totals v3 (3fa9c01b22de)" in screen

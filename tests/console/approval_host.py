@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from alita_tui.console.input.arming import TimedInput
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.messages import CommandAsked
+from alita_tui.console.review.code import CodeView
 from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.themes import ThemedApp, load
 from alita_tui.console.widgets.plain import Plain
@@ -119,9 +120,15 @@ class Host(ThemedApp[None]):
 
 
 async def settled(pilot: Pilot[Any]) -> None:
-    """Wait until messages are handled, and the panes of an open review have their heights."""
+    """Wait until messages are handled, the panes of an open review have their heights, and its code was painted."""
     await pilot.pause()
     await pilot.pause()
     async with asyncio.timeout(180):
-        while isinstance(screen := pilot.app.screen, ApprovalScreen) and not screen.panes.code.records_seen:
+        while isinstance(screen := pilot.app.screen, ApprovalScreen) and not _painted_once(screen.panes.code):
             await pilot.pause(0.01)
+
+
+def _painted_once(code: CodeView) -> bool:
+    """Return whether a line of the code was seen, unless none can be."""
+    can_be_seen = code.lines and code.size.height
+    return code.records_seen and (code.unread < code.lines or not can_be_seen)

@@ -103,6 +103,18 @@ def test_twins_are_distinguished_by_queries_that_only_one_of_them_served() -> No
     )
 
 
+def test_texts_whose_served_queries_differ_only_in_the_form_of_a_word_are_told_apart() -> None:
+    """The stems of both are the same: what a person wrote decides."""
+    texts = {"a_teams": "Teams of a company.", "b_desks": "Desks of a company."}
+    asked = {
+        "a_teams": tuple(f"organization in the company number {number}" for number in range(20)),
+        "b_desks": tuple(f"organize in the company number {number}" for number in range(20)),
+    }
+    compared = ranker(texts, asked)
+    for query, right in (("organization in the firm", "a_teams"), ("organize in the firm", "b_desks")):
+        assert compared.rank(query, contrasted=True)[0].key == right
+
+
 def test_after_the_first_a_text_gains_by_resembling_the_best() -> None:
     """Eight wines and one beer have served a question about their own country; the query names two countries."""
     lands = ("france", "spain", "italy", "chile", "greece", "georgia", "austria", "hungary")

@@ -2,8 +2,8 @@
 
 What separates two similar tools is what people asked of one and not of the other. So the decision is fitted for each
 query anew, on the served queries of the few best texts alone: kernel ridge regression (Saunders et al., "Ridge
-Regression Learning Algorithm in Dual Variables", 1998) on words and pairs of neighbouring words. The start and the end
-of a query count as words in pairs: requests for one tool often begin alike.
+Regression Learning Algorithm in Dual Variables", 1998) on words as they were written, their stems, and pairs of
+neighbouring words. The start and the end of a query count as words in pairs: requests for one tool often begin alike.
 
 This decides which text comes first. The others gain by resembling texts with high scores: what they have served is
 close to what is asked (Diaz, "Regularizing query-based retrieval scores", 2007).
@@ -23,8 +23,8 @@ NEWEST = 20
 """Served queries of a text that are read: the newest."""
 _RIDGE = 0.1
 """How far the decision may be wrong about each served query."""
-
-
+_KINDS = 3
+"""Words, stems and pairs of words."""
 _NEAREST = 5
 """How many of the others support a text."""
 
@@ -38,52 +38,34 @@ class Comparison(NamedTuple):
     """Cosine, from 0 to 1, of each text (row) with each of the `_NEAREST` others that resemble it most; otherwise 0."""
 
 
-class _Features(NamedTuple):
-    """Words and pairs, each once for an example that has it."""
-
-    examples: Places
-    keys: Places
-    """A word's number; for a pair a number above those of all words."""
-    values: Floats
-
-
-def compare(entries: Sequence[Entry], query: Sequence[int], size: int) -> Comparison:
+def compare(entries: Sequence[Entry], query: Ids, stems: Ids, weights: Floats) -> Comparison:
     """Return how texts compare; all values are 0 if no text has served a query.
 
-    `query` is the numbers of its words; all numbers are below `size`.
+    `query` is the numbers of its words, `stems` the number of each word's stem, `weights` what each stem counts.
     """
-    sequences = [_newest(entry.sequence) for entry in entries]
-    counts = [int(np.count_nonzero(sequence == END)) for sequence in sequences]
-    if not any(counts):
+    if not any(entry.served for entry in entries):
         return Comparison(np.zeros(len(entries), np.float32), np.zeros((len(entries),) * 2, np.float32))
-    # each text as a whole is an example as well, for its own words
-    owners = np.concatenate((np.repeat(np.arange(len(entries)), counts), np.arange(len(entries))))
-    rows = _rows(
-        [
-            _of_sequence(np.concatenate(sequences), size, 0),
-            _of_texts(entries, sum(counts)),
-            _of_sequence(np.array([*query, END], np.int32), size, len(owners)),
-        ],
-        len(owners),
-        size,
-    )
+    # what a text says itself is an example as well
+    end = [END]
+    sequences = [np.concatenate((entry.own, end, _newest(entry.sequence))) for entry in entries]
+    counts = [int(np.count_nonzero(sequence == END)) for sequence in sequences]
+    owners = np.repeat(np.arange(len(entries)), counts)
+    rows = _rows(np.concatenate((*sequences, query, end)), stems.astype(np.int64), weights)
     known, wanted = rows[:-1], rows[-1]
     kernel = known @ known.T
     alike = _nearest(kernel, owners)
     kernel[np.diag_indices(len(owners))] = 1 + _RIDGE
-    weights = np.linalg.solve(kernel, known @ wanted)
-    resembling = np.bincount(owners, weights, len(entries))
+    solution = np.linalg.solve(kernel, known @ wanted)
+    resembling = np.bincount(owners, solution, len(entries))
     above: Floats = (resembling - resembling.mean()).astype(np.float32)
     return Comparison(above, alike)
 
 
 def _nearest(kernel: Floats, owners: Places) -> Floats:
     """Return the cosines of texts with the others that resemble them most, from the products of their examples."""
-    ordered = np.argsort(owners, kind="stable")
-    starts = np.searchsorted(owners[ordered], np.arange(int(owners.max()) + 1))
-    by_example = np.add.reduceat(kernel[np.ix_(ordered, ordered)], starts, axis=0)
-    alike: Floats = np.add.reduceat(by_example, starts, axis=1)
-    lengths = np.sqrt(np.diagonal(alike))
+    starts = np.searchsorted(owners, np.arange(int(owners[-1]) + 1))
+    alike: Floats = np.add.reduceat(np.add.reduceat(kernel, starts, axis=0), starts, axis=1)
+    lengths = np.sqrt(np.diagonal(alike)) + 1e-9
     alike /= np.outer(lengths, lengths)
     np.fill_diagonal(alike, 0)
     if len(alike) > _NEAREST:
@@ -97,48 +79,39 @@ def _newest(sequence: Ids) -> Ids:
     return sequence[ends[-NEWEST - 1] + 1 :] if len(ends) > NEWEST else sequence
 
 
-def _of_sequence(sequence: Ids, size: int, first: int) -> _Features:
-    """Return the features of queries that follow each other, each ended by END; they are numbered from `first`."""
-    is_end = sequence == END
-    example = np.cumsum(is_end) - is_end + first
-    numbers = sequence.astype(np.int64)
-    words = np.flatnonzero(~is_end)
-    # in pairs the start and the end of a query have the number after those of all words
-    bounded = np.concatenate(([size], np.where(is_end, size, numbers)))
-    pairs = np.flatnonzero((bounded[:-1] != size) | ~is_end)
-    keys = np.concatenate((numbers[words], (size + 1) * (1 + bounded[pairs]) + bounded[pairs + 1]))
-    span = (size + 1) * (size + 2)
-    codes = np.concatenate((example[words], example[pairs])) * span + keys
-    codes.sort()  # faster than np.unique
-    codes = codes[np.diff(codes, prepend=-1) != 0]
-    return _Features(codes // span, codes % span, np.ones(len(codes), np.float32))
+def _rows(sequence: Places, stems: Places, weights: Floats) -> Floats:
+    """Return a row of weights for each example; `sequence` is their words in order, each example ended by END.
 
-
-def _of_texts(entries: Sequence[Entry], first: int) -> _Features:
-    """Return the words of texts as features; the texts are numbered from `first`."""
-    examples = np.repeat(np.arange(len(entries)), [len(entry.ids) for entry in entries]) + first
-    keys = np.concatenate([entry.ids for entry in entries]).astype(np.int64)
-    counts = np.concatenate([entry.counts for entry in entries])
-    return _Features(examples, keys, 1 + np.log(np.maximum(counts, 1)))
-
-
-def _rows(parts: Sequence[_Features], examples: int, size: int) -> Floats:
-    """Return a row of weights for each example and a last one for the query.
-
-    Words and pairs together have the length 1 and count the same. What only one example has gets no column: it is in no
-    product of two rows.
+    Words, stems and pairs of words together have the length 1 and count the same. What only one example has gets no
+    column: it is in no product of two rows.
     """
-    example, key, value = (np.concatenate(column) for column in zip(*parts, strict=True))
-    keys, column = np.unique(key, return_inverse=True)
-    of_query = example == examples
-    having = np.bincount(column[~of_query], minlength=len(keys))
-    asked = np.bincount(column[of_query], minlength=len(keys))
-    rare = np.where(having > 0, np.log((1 + examples) / (1 + having)) + 1, 0)
-    value = value * rare[column]
-    kind = 2 * example + (key >= size)
-    norms = np.sqrt(2 * np.bincount(kind, value * value, 2 * examples + 2)) + 1e-9
-    shared = having + asked > 1
+    is_end = sequence == END
+    example = np.cumsum(is_end) - is_end
+    examples = int(example[-1]) + 1
+    words = np.flatnonzero(~is_end)
+    numbers = sequence[words]
+    boundary = len(stems)  # the number, in pairs, of the start and the end of an example
+    bounded = np.concatenate(([boundary], np.where(is_end, boundary, sequence)))
+    pairs = np.flatnonzero((bounded[:-1] != boundary) | ~is_end)
+    pair_keys = (boundary + 1) * bounded[pairs] + bounded[pairs + 1]
+    keys = np.concatenate((numbers, boundary + stems[numbers], 2 * boundary + pair_keys))
+    span = 2 * boundary + (boundary + 1) ** 2
+    codes = np.concatenate((example[words], example[words], example[pairs])) * span + keys
+    codes.sort()  # faster than np.unique
+    first = np.flatnonzero(np.diff(codes, prepend=-1))
+    times = np.diff(first, append=len(codes))
+    of_example, keys = np.divmod(codes[first], span)
+    keys, column = np.unique(keys, return_inverse=True)
+    having = np.bincount(column)
+    kinds = np.searchsorted((boundary, 2 * boundary), keys, "right")
+    weight = np.where(having > 1, np.log((1 + examples) / (1 + having)) + 1, 0)  # stays for pairs
+    weight[kinds == 0] = weights[stems[keys[kinds == 0]]]
+    weight[kinds == 1] = weights[keys[kinds == 1] - boundary]
+    value = weight[column] * (1 + np.log(times))
+    kind = _KINDS * of_example + kinds[column]
+    norms = np.sqrt(_KINDS * np.bincount(kind, value * value, _KINDS * examples)) + 1e-9
+    shared = having > 1
     kept = shared[column]
-    rows = np.zeros((examples + 1, int(shared.sum())), np.float32)
-    rows[example[kept], (np.cumsum(shared) - 1)[column[kept]]] = (value / norms[kind])[kept]
+    rows = np.zeros((examples, int(shared.sum())), np.float32)
+    rows[of_example[kept], (np.cumsum(shared) - 1)[column[kept]]] = (value / norms[kind])[kept]
     return rows

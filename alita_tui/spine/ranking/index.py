@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -60,9 +61,16 @@ class Index:
     """Texts by key: most of them in a main segment, recently changed ones in a small second one."""
 
     def __init__(self) -> None:
-        self.words: list[str] = []
+        self.stems: list[str] = []
         self._numbers: dict[str, int] = {}
-        self._likeness = Likeness(self.words, least=_LEAST_ALIKE)
+        """The numbers of the stems."""
+        self._likeness = Likeness(self.stems, least=_LEAST_ALIKE)
+        self._words: dict[str, int] = {}
+        """The numbers of words as written."""
+        self._stem_of: list[int] = []
+        """The number of each word's stem."""
+        self._stems = np.array([END], np.int32)
+        """The same as an array, with an END for END."""
         self._common = np.empty(0, np.float32)
         self._having = np.empty(0, np.int32)
         """Number of texts with each word."""
@@ -79,42 +87,47 @@ class Index:
         return len(self._rows) + len(self._late)
 
     @classmethod
-    def from_arrays(cls, words: list[str], keys: list[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Index:
+    def from_arrays(
+        cls, stems: list[str], words: list[str], keys: list[str], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Index:
         """Return the index that `to_arrays` described."""
         self = cls()
-        self.words += words
-        self._numbers = {word: number for number, word in enumerate(words)}
+        self.stems += stems
+        self._numbers = {stem: number for number, stem in enumerate(stems)}
+        self._words = {word: number for number, word in enumerate(words)}
+        self._stem_of = arrays["stem_of"].tolist()
+        self._stems = np.append(arrays["stem_of"], np.int32(END))
         self._main = Segment(arrays)
         self._main_keys = keys
         self._rows = {key: row for row, key in enumerate(keys)}
-        self._having = np.bincount(self._main.ids, minlength=len(words)).astype(np.int32)
+        self._having = np.bincount(self._main.ids, minlength=len(stems)).astype(np.int32)
         self._length = float(self._main.lengths.sum())
         self._served = int(self._main.served.sum())
         return self
 
-    def to_arrays(self) -> tuple[list[str], list[str], dict[str, npt.NDArray[Any]]]:
-        """Return the index as its words, its keys by row, and its arrays."""
+    def to_arrays(self) -> tuple[list[str], list[str], list[str], dict[str, npt.NDArray[Any]]]:
+        """Return the index as its stems, its words, its keys by row, and its arrays."""
         if self._late or len(self._rows) < len(self._main):
             self._merge()
-        return self.words, self._main_keys, self._main.arrays
+        arrays = {**self._main.arrays, "stem_of": np.array(self._stem_of, np.int32)}
+        return self.stems, [*self._words], self._main_keys, arrays
 
     def entry(
         self, fields: Sequence[tuple[list[Term], float]], served: Sequence[tuple[list[Term], float]]
     ) -> Entry:
         """Return the entry of a text with these fields and served queries, each with its weight."""
         counts: dict[int, float] = {}
-        sequence: list[int] = []
         for terms, weight in (*fields, *served):
             for term in terms:
                 number = self._number(term.form)
                 counts[number] = counts.get(number, 0.0) + weight
-        for terms, _ in served:
-            sequence += [self._numbers[term.form] for term in terms]
-            sequence.append(END)
+        own = [self._word(term) for terms, _ in fields for term in terms]
+        sequence = [number for terms, _ in served for number in (*map(self._word, terms), END)]
         ids = sorted(counts)
         return Entry(
             np.array(ids, np.int32),
             np.array([counts[number] for number in ids], np.float32),
+            np.array(own, np.int32),
             np.array(sequence, np.int32),
             len(served),
         )
@@ -187,10 +200,17 @@ class Index:
 
     def compare(self, query: Sequence[Term], keys: Sequence[str]) -> Comparison:
         """Return how these texts compare by the queries that they have served."""
-        entries = [self._entry(key) for key in keys]
-        unknown = len(self.words)
-        numbers = [self._numbers.get(term.form, unknown) for term in query]
-        return compare(entries, numbers, unknown + 1)
+        new = dict.fromkeys(term for term in query if term.word not in self._words)
+        numbers = ChainMap({term.word: len(self._words) + at for at, term in enumerate(new)}, self._words)
+        new_stems = [self._numbers.get(term.form, len(self.stems)) for term in new]
+        having = self._having[: len(self.stems)]
+        weights = np.where(having > 0, np.log((1 + len(self)) / (1 + having)) + 1, 0)
+        return compare(
+            [self._entry(key) for key in keys],
+            np.array([numbers[term.word] for term in query], np.int32),
+            np.concatenate((self._stems[:-1], np.array(new_stems, np.int32))),
+            np.append(weights, 0).astype(np.float32),
+        )
 
     def unmatched(self, key: str) -> Match:
         """Return the match of a text that shares no word with the query."""
@@ -210,13 +230,19 @@ class Index:
 
     def _number(self, form: str) -> int:
         if form not in self._numbers:
-            self._numbers[form] = len(self.words)
-            self.words.append(form)
+            self._numbers[form] = len(self.stems)
+            self.stems.append(form)
         return self._numbers[form]
 
+    def _word(self, term: Term) -> int:
+        if term.word not in self._words:
+            self._words[term.word] = len(self._words)
+            self._stem_of.append(self._numbers[term.form])
+        return self._words[term.word]
+
     def _count(self, entry: Entry, by: int) -> None:
-        if len(self._having) < len(self.words):
-            grown = np.zeros(max(1024, 2 * len(self.words)), np.int32)
+        if len(self._having) < len(self.stems):
+            grown = np.zeros(max(1024, 2 * len(self.stems)), np.int32)
             grown[: len(self._having)] = self._having
             self._having = grown
         self._having[entry.ids] += by
@@ -231,8 +257,11 @@ class Index:
             else:
                 self._late_keys = [*self._late]
                 self._late_segment = Segment(packed([*self._late.values()]))
-        if len(self._common) < len(self.words):
-            more = [_common(form) for form in self.words[len(self._common) :]]
+        if len(self._stems) <= len(self._stem_of):
+            more_words = np.array([*self._stem_of[len(self._stems) - 1 :], END], np.int32)
+            self._stems = np.concatenate((self._stems[:-1], more_words))
+        if len(self._common) < len(self.stems):
+            more = [_common(form) for form in self.stems[len(self._common) :]]
             self._common = np.concatenate((self._common, np.array(more, np.float32)))
 
     def _merge(self) -> None:
@@ -285,7 +314,7 @@ class Index:
 
     def _resembling(self, forms: Sequence[tuple[Ids, Floats]], weights: Floats, rows: Ids) -> Floats:
         """Return the cosine of the query and rows, where words that resemble each other are partly the same."""
-        like = np.zeros(len(self.words), np.float32)
+        like = np.zeros(len(self.stems), np.float32)
         for (ids, alike), weight in zip(forms, weights.tolist(), strict=True):
             like[ids] += weight * alike
         cosines = np.zeros(len(rows), np.float32)
@@ -310,7 +339,7 @@ class Index:
 
     def _pairs(self, query: Sequence[int], rows: Ids) -> Floats:
         """Return for each row how many of the query's pairs of words are in its served queries, weighted by rarity."""
-        size = len(self.words)
+        size = len(self.stems)
         wanted = sorted(
             {a * size + b for a, b in zip(query, query[1:], strict=False) if a != END and b != END}
         )
@@ -327,7 +356,7 @@ class Index:
             mine = np.flatnonzero((rows >= first) & (rows < first + len(segment)))
             lengths[mine] = segment.lengths[rows[mine] - first]
             places, of_row = gathered(segment.sequence_starts, rows[mine] - first)
-            sequence = segment.sequence[places]
+            sequence = self._stems[segment.sequence[places]]
             at = (
                 np.flatnonzero(begins[sequence[:-1]] & (sequence[1:] != END))
                 if len(sequence) > 1

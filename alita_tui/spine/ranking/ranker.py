@@ -32,7 +32,7 @@ _CLOSE = 0.1
 """What one standard deviation of the cosine counts."""
 _SPREAD, _HELD = 0.08, 5
 """The prior standard deviation of a query's cosines, and the number of texts that the prior counts as."""
-_CONTRAST, _CONTRASTED, _TAUGHT = 0.8, 12, 8
+_CONTRAST, _CONTRASTED, _TAUGHT = 1.2, 12, 8
 """What the contrast counts at most, which of the first texts it is for, and how many queries such a text has to have
 served: of fewer it says more about who was asked often than about the query."""
 _SUPPORT = 0.8

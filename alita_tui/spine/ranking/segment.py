@@ -15,19 +15,20 @@ Places = npt.NDArray[np.int64]
 
 END = -1
 """Ends a query in a sequence."""
-_ARRAYS = ("starts", "ids", "counts", "sequence_starts", "sequence", "served")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One text: its words, and the queries it has served word by word."""
+    """One text: its stems, and word by word what it says and the queries it has served."""
 
     ids: Ids
-    """The different words, ascending."""
+    """The different stems, ascending."""
     counts: Floats
     """How often each occurs, weighted."""
+    own: Ids
+    """The words of the text itself as written, in order."""
     sequence: Ids
-    """The words of the served queries in order, each query ended by END."""
+    """The words of the served queries as written, in order, each query ended by END."""
     served: int
     """Number of served queries."""
 
@@ -41,6 +42,8 @@ class Segment:
         self.starts: Ids = arrays["starts"]
         self.ids: Ids = arrays["ids"]
         self.counts: Floats = arrays["counts"]
+        self.own_starts: Ids = arrays["own_starts"]
+        self.own: Ids = arrays["own"]
         self.sequence_starts: Ids = arrays["sequence_starts"]
         self.sequence: Ids = arrays["sequence"]
         self.served: Ids = arrays["served"]
@@ -60,9 +63,12 @@ class Segment:
 
     def entry(self, row: int) -> Entry:
         """Return the text of a row."""
-        words = slice(self.starts[row], self.starts[row + 1])
+        stems = slice(self.starts[row], self.starts[row + 1])
+        own = slice(self.own_starts[row], self.own_starts[row + 1])
         sequence = slice(self.sequence_starts[row], self.sequence_starts[row + 1])
-        return Entry(self.ids[words], self.counts[words], self.sequence[sequence], int(self.served[row]))
+        return Entry(
+            self.ids[stems], self.counts[stems], self.own[own], self.sequence[sequence], int(self.served[row])
+        )
 
     def having(self, word: int) -> tuple[Ids, Floats]:
         """Return the rows that have a word, and how often."""
@@ -78,6 +84,8 @@ def packed(entries: Sequence[Entry]) -> dict[str, npt.NDArray[Any]]:
         "starts": _starts([len(entry.ids) for entry in entries]),
         "ids": _joined([entry.ids for entry in entries], np.int32),
         "counts": _joined([entry.counts for entry in entries], np.float32),
+        "own_starts": _starts([len(entry.own) for entry in entries]),
+        "own": _joined([entry.own for entry in entries], np.int32),
         "sequence_starts": _starts([len(entry.sequence) for entry in entries]),
         "sequence": _joined([entry.sequence for entry in entries], np.int32),
         "served": np.array([entry.served for entry in entries], np.int32),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from alita_tui.events import Value, ready
 from alita_tui.spine.ranking.index import Index
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Has to change whenever texts are split into words differently."""
 _DIGEST = 16
 _KINDS = {"int32": np.int32, "float32": np.float32}
@@ -20,7 +20,9 @@ _KINDS = {"int32": np.int32, "float32": np.float32}
 
 class _Head(Value, frozen=True):
     schema: int
+    stems: str
     words: str
+    """All words as written."""
     keys: tuple[str, ...]
     marks: tuple[str, ...]
     """Digest of each text as it was indexed, in the order of `keys`."""
@@ -30,10 +32,11 @@ class _Head(Value, frozen=True):
 
 def packed(index: Index, marks: dict[str, str]) -> bytes:
     """Return an index and the marks of its texts as bytes."""
-    words, keys, arrays = index.to_arrays()
+    stems, words, keys, arrays = index.to_arrays()
     head = msgspec.json.encode(
         _Head(
             schema=_SCHEMA,
+            stems="\n".join(stems),
             words="\n".join(words),
             keys=tuple(keys),
             marks=tuple(marks[key] for key in keys),
@@ -60,5 +63,6 @@ def unpacked(data: bytes) -> tuple[Index, dict[str, str]] | None:
     for name, kind, length in head.arrays:
         arrays[name] = np.frombuffer(body, _KINDS[kind], length, end)
         end += arrays[name].nbytes
-    words = head.words.split("\n") if head.words else []
-    return Index.from_arrays(words, list(head.keys), arrays), dict(zip(head.keys, head.marks, strict=True))
+    stems, words = (text.split("\n") if text else [] for text in (head.stems, head.words))
+    index = Index.from_arrays(stems, words, list(head.keys), arrays)
+    return index, dict(zip(head.keys, head.marks, strict=True))

@@ -233,6 +233,11 @@ class Verdict(Value, frozen=True):
     scrolled_to_end: bool = False
 
     @property
+    def refuses(self) -> bool:
+        """True if the person decided against the build."""
+        return self.decision in ("rejected", "banned", "stopped")
+
+    @property
     def why(self) -> str:
         """Tags and reason in one line."""
         return ": ".join(text for text in (", ".join(self.tags), self.reason) if text)

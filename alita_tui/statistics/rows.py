@@ -326,7 +326,7 @@ class _Reader:
                 name, kind = str(event.card.name), ""
             case e.ApprovalResolved():
                 self._end_wait(event.approval_id, envelope)
-                if event.verdict.decision not in ("rejected", "banned", "stopped"):
+                if not event.verdict.refuses:
                     return
                 kind = "rejected"
             case _:

@@ -237,7 +237,7 @@ def as_recorded(entry: RequestedBuild, envelopes: Sequence[Envelope]) -> Request
                     "It was built and tested, and waits for the verdict of the person who owns this library."
                 )
                 build = _with(build, "waiting", words, approval_id=approval_id)
-            case e.ApprovalResolved(verdict=verdict) if verdict.decision in ("rejected", "banned", "stopped"):
+            case e.ApprovalResolved(verdict=verdict) if verdict.refuses:
                 build = _with(build, "rejected", verdict.reason or "The person rejected it.")
             case e.ApprovalResolved(verdict=e.Verdict(decision="withdrawn", via="console" | "cli")):
                 build = _with(build, "rejected", "The person withdrew it without a verdict.")

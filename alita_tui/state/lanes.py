@@ -99,13 +99,13 @@ def reopened(state: SessionState) -> SessionState:
     parked = any(task.outcome == "parked" for task in state.tasks.since(len(state.tasks) - 1))
     if parked and state.tasks[-1].task_id == state.focus:
         state = replace(state, taken_up=True)
-    if not state.lanes:
-        return state
-    lanes = (
-        replace(lane, question=lane.question if lane.question and lane.question.about == "task" else None)
-        for lane in state.lanes
-    )
-    return replace(state, lanes=tuple(lanes))
+    lanes = (replace(lane, question=_asked_again(lane.question)) for lane in state.lanes)
+    return replace(state, question=_asked_again(state.question), lanes=tuple(lanes))
+
+
+def _asked_again(question: Question | None) -> Question | None:
+    """Return the question if it still waits: whether the budget suffices is checked again."""
+    return question if question and question.about == "task" else None
 
 
 def _lane(state: SessionState) -> Lane:

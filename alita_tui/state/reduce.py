@@ -93,15 +93,8 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
         case e.SandboxChecked(status=status):
             return replace(state, sandbox=status)
         case e.SessionResumed():
-            # Whether the budget suffices is checked again.
-            state = lanes.reopened(state)
-            question = state.question if state.question and state.question.about == "task" else None
-            return replace(
-                state,
-                phase="idle" if state.phase == "closed" else state.phase,
-                providers=providers.reopened(state.providers),
-                question=question,
-            )
+            state = replace(lanes.reopened(state), providers=providers.reopened(state.providers))
+            return replace(state, phase="idle") if state.phase == "closed" else state
         case e.SessionClosed():
             return replace(state, phase="closed")
         case e.TaskSubmitted(task_id=task_id, text=text, again=again, files=files, queue_id=queue_id):

@@ -5,20 +5,11 @@ from __future__ import annotations
 from alita_tui.events import TaskId
 from alita_tui.state.lanes import phase_of
 from alita_tui.view.model import SessionView
-from alita_tui.view.queries import pending
 
 
 def waits_for_you(view: SessionView, task_id: TaskId) -> bool:
     """Return True if a task that runs waits for a verdict, an answer or more money."""
     return task_id in view.running and phase_of(view.state, task_id) in ("waiting", "asking")
-
-
-def waits_since_reopened(view: SessionView) -> bool:
-    """Return True if nothing runs, and a build of a task that has not ended waits: other tasks wait behind it."""
-    if view.phase != "idle":
-        return False
-    ids = {build.task_id for build in pending(view) if not build.put_off}
-    return bool(ids) and any(task.outcome is None and task.task_id in ids for task in view.tasks)
 
 
 def choosable_tasks(view: SessionView) -> tuple[TaskId, ...]:

@@ -11,6 +11,7 @@ from alita_tui.console.active_keys import ActiveKey, active_keys
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.context_line import ContextLine, fitting, items_of
 from alita_tui.console.session.library import Library
+from alita_tui.spine.commands import AnswerQuestion, Steer, SubmitTask
 from alita_tui.view.fold import fold_all
 from tests.console.navigating import until
 from tests.console.screens import Sink, console, drawn
@@ -61,6 +62,57 @@ def test_the_line_says_what_enter_and_f10_do_with_unfinished_work() -> None:
     assert ("Enter", "send") in items_of(keys, parked)
     items = items_of(keys, held)
     assert items[:3] == [("Enter", "steer"), ("Ctrl+T", "queue"), ("F10", "stop")], items
+    waiting = msgspec.structs.replace(fold_all(events), live=held.live)  # a build of it was put off
+    items = items_of(keys, waiting)
+    assert items[:3] == [("Enter", "steer"), ("Ctrl+T", "queue"), ("F10", "stop")], items
+
+
+WAITS = (("Enter steer", "Ctrl+T queue"), "Add to this task · Ctrl+T queues a new one", Steer)
+ASKED = e.QuestionAsked(question_id="q1", text="Which?")
+REOPENED = {
+    "the build waits": ((), *WAITS),
+    "the task was parked": ((e.TaskFinished(task_id=e.TaskId("t1"), outcome="parked"),), *WAITS),
+    "it waits for an answer": (
+        (ASKED,),
+        ("Enter answer", "Ctrl+T queue"),
+        "Answer the question",
+        AnswerQuestion,
+    ),
+    "the task is over": (
+        (e.TaskFinished(task_id=e.TaskId("t1"), outcome="answered", answer="Done."),),
+        ("Enter send",),
+        "What should alita do?",
+        SubmitTask,
+    ),
+}
+"""What a session was left with → the keys of the line, the composer's words, and what Enter does."""
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["quit", "killed"])
+@pytest.mark.parametrize("case", REOPENED)
+async def test_in_a_reopened_session_the_line_and_the_composer_say_what_enter_does(
+    case: str, closed: bool
+) -> None:
+    """A task that waits for the person runs again as soon as its session is open, however it was left."""
+    last, keys, placeholder, command = REOPENED[case]
+    tape = streams.Tape()
+    streams.opened(tape)
+    streams.until_approval(tape)
+    for event in (*last, *((e.SessionClosed(),) if closed else ()), e.SessionResumed(restored=9)):
+        tape.add(event)
+    sink = Sink()
+    app = console(tape.envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        await until(pilot, lambda: "Enter" in line(app))
+        assert line(app).startswith("   ".join(keys))
+        assert ("queue" in line(app)) == ("Ctrl+T queue" in keys)
+        composer = app.main.query_one(Composer)
+        assert str(composer.placeholder) == placeholder
+        composer.text = "also lists"
+        await pilot.press("enter")
+        await until(pilot, lambda: sink.commands)
+        assert isinstance(sink.commands[0], command)
 
 
 async def test_under_another_screen_the_line_names_f1_alone_and_the_composer_has_no_cursor() -> None:

@@ -110,14 +110,13 @@ def items_of(keys: Mapping[str, ActiveKey], view: SessionView) -> list[Item]:
     if owner == "composer":
         if not _steered(view):
             items = [item for item in items if item[1] != "queue"]
-        elif "session.escape" in keys and not pending(view):  # a build that waits is not stopped by Esc
-            key, stop = keys["session.escape"].key, keys.get("session.interrupt")
-            if not _builds(view) and not view.live.held:
-                items.insert(min(2, len(items)), (f"{key} {key}", "stop"))
-            elif (
-                stop is not None
-            ):  # what was built, or not continued yet, is not lost to Esc (see `Stopping.stop_by_escape`)
-                items.insert(min(2, len(items)), (stop.key, "stop"))
+        elif "session.escape" in keys and "session.interrupt" in keys:
+            escape, stop = keys["session.escape"].key, keys["session.interrupt"].key
+            # What was built, or is not continued yet, is not lost to Esc (see `Stopping.stop_by_escape`).
+            if view.live.held or (_builds(view) and not pending(view)):
+                items.insert(min(2, len(items)), (stop, "stop"))
+            elif not pending(view):
+                items.insert(min(2, len(items)), (f"{escape} {escape}", "stop"))
     return items
 
 

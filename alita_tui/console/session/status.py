@@ -13,7 +13,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 from alita_tui.view.spend import settled_tokens
-from alita_tui.view.tasks import side_by_side, waits_since_reopened
+from alita_tui.view.tasks import side_by_side
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PHASES = {
@@ -99,7 +99,7 @@ class StatusLine(Plain):
         if view.recorded:
             parts.append((1, " RECORDED ", "bold $background on $alita-recorded"))
         spin = _FRAMES[self._frame % len(_FRAMES)] + " " if self._timer is not None else ""
-        now = "waiting" if waits_since_reopened(view) else view.phase
+        now = view.phase
         tone = "$alita-good" if not view.busy else "$primary"
         if now in ("waiting", "asking", "parked"):
             tone = "$alita-wait"

@@ -50,8 +50,8 @@ def _notes(row: TraceRow) -> bool:
 
 
 def _queues(row: TraceRow) -> bool:
-    """Return True if a row says that a task was queued."""
-    return row.kind == "task" and row.meta == "queued"
+    """Return True if a row says what became of a task that still waits for its turn."""
+    return row.kind == "task" and row.meta in _QUEUE_MARKS[:-1]
 
 
 def _given(row: TraceRow) -> bool:
@@ -201,22 +201,11 @@ class Deck:
         return section.answered < 0 or card.rows[-1] < section.answered or _notes(self.rows[card.rows[0]])
 
     def _superseded(self, card: Card) -> bool:
-        """Return True if a newer card says it too: that the session was opened again, or which task was given."""
+        """Return True if it is said elsewhere: by a newer card, or for queued tasks by the line over the composer."""
         if card.kind != "note" or card.opened or self.level == "everything":
             return False
         row = self.rows[card.rows[0]]
-        return (_restores(row) and [card.at] != self._restored[-1:]) or self._begins_at_once(card, row)
-
-    def _begins_at_once(self, card: Card, row: TraceRow) -> bool:
-        """Return True if a row says that a task was queued, and the next card is this task."""
-        if not _queues(row) or card.at + 1 >= len(self.cards):
-            return False
-        following = self.cards[card.at + 1]
-        return following.kind == "task" and self.rows[following.rows[0]].detail == row.detail
-
-    def _is_queue_note(self, at: int) -> bool:
-        rows = self.cards[at].rows
-        return self.cards[at].kind == "note" and bool(rows) and _queues(self.rows[rows[0]])
+        return (_restores(row) and [card.at] != self._restored[-1:]) or _queues(row)
 
     def _waits(self, card: Card) -> bool:
         newest = self.rows[card.rows[-1]]
@@ -266,9 +255,6 @@ class Deck:
                 section.builds.append(card.at)
         card.rows.append(index)
         self._owner.append(card.at)
-        if card.kind == "task" and card.at and self._is_queue_note(card.at - 1):
-            touched.add(card.at - 1)
-            count = card.at - 1
         if _restores(row):
             touched.update(self._restored[-1:])
             self._restored.append(card.at)
@@ -331,8 +317,6 @@ class Deck:
         while self._restored and self._restored[-1] >= len(self.cards):
             self._restored.pop()
             changed = min(changed, *self._restored[-1:], changed)
-        if 0 < changed <= len(self.cards) and self._is_queue_note(changed - 1):
-            changed -= 1  # it is shown again without its task
         for header in touched:
             changed = min(changed, header)
             self._count_again(self.cards[header].section)

@@ -24,6 +24,7 @@ from alita_tui.console.session.library import Library
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.session.stopping import EscTwice
 from alita_tui.console.session.suggestions import Suggestion, Suggestions
+from alita_tui.console.session.trace import Trace
 from alita_tui.console.session.words import banner
 from alita_tui.spine.commands import AnswerQuestion, Continue, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
@@ -31,6 +32,7 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.view.habits import Habits
 from tests.console.approval_cases import calm
 from tests.console.keeping_lab import DICE
+from tests.console.navigating import until
 from tests.console.screens import Catalog, Sink, Source, at_main, drawn
 from tests.support import goldens, streams
 
@@ -107,12 +109,36 @@ async def test_an_answer_goes_to_the_question_and_a_queued_task_behind_it() -> N
     app = console(tape.envelopes, sink)
     async with app.run_test() as pilot:
         await drawn(pilot, 5)
-        question = app.main.query_one("#question")
-        assert question.display
-        assert "Which [b]one[/b]?" in str(question.render())
         await pilot.press(*"this", "enter", *"next", "ctrl+t")
         assert sink.commands == [AnswerQuestion(question_id="q1", text="this"), SubmitTask(text="next")]
         assert app.main.query_one(Queued).waiting == ("this", "next")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_a_question_stands_on_screen_once_wherever_the_person_reads(size: tuple[int, int]) -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Task"))
+    for number in range(40):
+        tape.add(e.NoticeRaised(level="info", text=f"Notice {number}"))
+    tape.add(e.QuestionAsked(question_id="q1", text="Which [b]one[/b]?"))
+    app = console(tape.envelopes, Sink())
+
+    def shown() -> str:
+        return "\n".join(strip.text for strip in app.main._compositor.render_strips())
+
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        assert shown().count("Which [b]one[/b]?") == 1
+        app.main.query_one(Trace).action_first()
+        await until(pilot, lambda: "Notice 39" not in shown())
+        assert shown().count("Which [b]one[/b]?") == 1
+        app.main.query_one(Trace).action_last()
+        await until(pilot, lambda: "Notice 39" in shown())
+        assert shown().count("Which [b]one[/b]?") == 1
+        await pilot.press("f3")
+        await pilot.pause()
+        assert shown().count("Which [b]one[/b]?") == 1
 
 
 async def test_esc_stops_a_task_only_when_it_is_pressed_again_from_an_empty_composer() -> None:

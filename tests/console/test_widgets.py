@@ -169,6 +169,24 @@ async def test_a_queued_message_is_shown_until_the_agent_takes_it() -> None:
         assert not queued.display
 
 
+async def test_a_message_that_is_taken_up_before_it_was_painted_leaves_the_composer() -> None:
+    """A task that only waits takes it up at once: the text stood in the composer, sent, until the next key."""
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="Task"))
+    queued, composer = Queued(), Composer(blink=False)
+    app = Bare(composer)
+    async with app.run_test() as pilot:
+        await app.mount(queued)
+        await pilot.press(*"faster", "enter")
+        queued.add("faster", fold_all(tape.envelopes), kind="steer")
+        queued.when_painted(composer.let_go)
+        tape.add(e.Steered(text="faster"))
+        queued.advance(fold_all(tape.envelopes))
+        await pilot.pause()
+        assert not queued.display and composer.text == ""
+
+
 async def test_the_library_filters_opens_and_shows_the_tool_in_use() -> None:
     library = Library()
     app = Bare(library)

@@ -20,6 +20,9 @@ _LABELS: dict[Kind, str] = {
 }
 
 
+_LINES = 4
+
+
 class _Waiting(msgspec.Struct, frozen=True):
     text: str
     kind: Kind
@@ -39,11 +42,11 @@ class _Waiting(msgspec.Struct, frozen=True):
 class Queued(TellsPainted, Plain):
     """One line each; hidden while there are none."""
 
-    DEFAULT_CSS = """
-    Queued {
-        height: auto; max-height: 4; padding: 0 1; background: $surface; color: $alita-muted;
+    DEFAULT_CSS = f"""
+    Queued {{
+        height: auto; max-height: {_LINES}; padding: 0 1; background: $surface; color: $alita-muted;
         display: none; text-wrap: nowrap; text-overflow: ellipsis;
-    }
+    }}
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -79,5 +82,10 @@ class Queued(TellsPainted, Plain):
         waiting = [("next task  ", text) for text in self._queue]
         waiting += [(_LABELS[message.kind], message.text) for message in self._waiting]
         self.display = bool(waiting)
-        lines = (Content.assemble((label, "$alita-wait"), text) for label, text in waiting)
+        shown = waiting if len(waiting) <= _LINES else waiting[: _LINES - 1]
+        lines = [Content.assemble((label, "$alita-wait"), text) for label, text in shown]
+        if more := len(waiting) - len(shown):
+            lines.append(Content(f"and {more} more"))
         self.update(Content("\n").join(lines))
+        if not waiting:
+            self.tell()

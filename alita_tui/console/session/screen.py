@@ -121,6 +121,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         """Focus the composer and draw."""
         self._ready = True
         self.home_focus()
+        self.watch(self.query_one(Trace), "follow", lambda: self._asides(self.view), init=False)
         self.opens(*self._opened)
 
     def detail(self, level: Level) -> None:
@@ -179,6 +180,8 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
 
     def _fit(self) -> None:
         self.fit(self.size)
+        if self._ready:
+            self._asides(self.view)
 
     # --- drawing --------------------------------------------------------------------------
 
@@ -237,7 +240,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         lines = {
             "#unsaved": words.unsaved(view),
             "#banner": words.banner(view, self._keys),
-            "#question": words.question(view),
+            "#question": "" if self._reads_question else words.question(view),
         }
         for selector, text in lines.items():
             line = self.query_one(selector, Plain)
@@ -249,6 +252,12 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         self.begun_after_all(view)
         if composer.placeholder != placeholder:
             composer.placeholder = placeholder
+
+    @property
+    def _reads_question(self) -> bool:
+        """Whether the end of the trace, where the question of a single task stands, is on screen."""
+        seen = self._pane == "trace" or not self.has_class("-narrow")
+        return seen and self.query_one(Trace).follow and not self.view.state.lanes
 
     def action_next_lane(self) -> None:
         """Show only the next task's rows; after the last task show all rows."""

@@ -26,7 +26,11 @@ class TellsPainted(Widget):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render some lines."""
         strips = super().render_lines(crop)
+        self.tell()
+        return strips
+
+    def tell(self) -> None:
+        """Call now: what the widget should have shown is shown elsewhere already."""
         if self._when_painted is not None:
             call, self._when_painted = self._when_painted, None
             self.call_next(call)
-        return strips

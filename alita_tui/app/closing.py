@@ -1,13 +1,18 @@
-"""The state that a session records on closing, prepared ahead so that closing a long session takes no longer."""
+"""Closing a session: its state, prepared ahead so that closing a long one takes no longer, and whether it stays."""
 
 from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from alita_tui import events as e
+from alita_tui.spine.errors import AlitaError
+
 if TYPE_CHECKING:
+    from alita_tui.app.context import AppContext
     from alita_tui.spine.history import History
     from alita_tui.view.model import SessionView
 
@@ -16,6 +21,29 @@ _PAUSE_SECONDS = 0.02
 """Between two chunks: hashing one takes some milliseconds, in which the console cannot paint."""
 _MOST_LEFT = 8
 """Chunks that are still hashed while a person waits for the console to close."""
+_OPENING = (e.SessionOpened, e.LibraryLoaded, e.SandboxChecked, e.NoticeRaised, e.SessionClosed)
+"""Events that come of opening and leaving a session alone."""
+
+
+def unused(history: History) -> bool:
+    """Return True for a session that was opened as a new one, and in which nothing was done."""
+    return all(isinstance(envelope.event, _OPENING) for envelope in history)
+
+
+def erase(app: AppContext, session_id: str) -> None:
+    """Remove an unused session, unless it has a label or a file, or a task was left for it.
+
+    It stays if that cannot be found out, or if another process has opened it by now.
+    """
+    from alita_tui.store.artefacts import folder_of
+    from alita_tui.store.labels import Label
+    from alita_tui.store.task_inbox import TaskInbox
+
+    path = app.sessions.path(session_id)
+    with suppress(AlitaError):
+        tasks = TaskInbox(app.paths.left_tasks, app.audit).waiting(session_id)
+        if not tasks and not folder_of(path).exists() and app.labels.of(session_id) == Label(session_id):
+            app.sessions.trash.erase(path)
 
 
 class ClosingState:

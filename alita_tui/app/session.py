@@ -15,7 +15,7 @@ from alita_tui import events as e
 from alita_tui.app import damage
 from alita_tui.app.artefacts import files_of_recorded_task, session_artefacts
 from alita_tui.app.checking import checks
-from alita_tui.app.closing import ClosingState
+from alita_tui.app.closing import ClosingState, erase, unused
 from alita_tui.app.context import AppContext
 from alita_tui.app.encoding import Encoding
 from alita_tui.app.forbidden import forbidden
@@ -298,6 +298,8 @@ class LiveSession:
         """Close every part, even if closing another one fails."""
         self.bus.leave()
         async with AsyncExitStack() as parts:
+            if attended and unused(self.bus.history):
+                parts.push_async_callback(asyncio.to_thread, erase, self._app, self.session_id)
             parts.push_async_callback(asyncio.to_thread, self._file.close)
             parts.push_async_callback(self._models.aclose)
             parts.push_async_callback(self._encoding.aclose)

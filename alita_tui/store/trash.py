@@ -50,6 +50,20 @@ class Trash:
         except OSError as error:
             raise disk.store_error("deleted", path, error) from error
 
+    @staticmethod
+    def erase(path: Path) -> None:
+        """Remove a session's file for good. Raises StoreLocked while a process has it open, StoreError."""
+        try:
+            lock_fd = lock.take(path, 0.25)
+            try:
+                path.unlink(missing_ok=True)
+                journal_of(path).unlink(missing_ok=True)
+                disk.sync_folder(path.parent)
+            finally:
+                os.close(lock_fd)
+        except OSError as error:
+            raise disk.store_error("removed", path, error) from error
+
     def restore(self, session_id: str, folder: Path) -> Path:
         """Move a session back into its folder; return its file. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"

@@ -37,8 +37,11 @@ class Watched:
 
 
 @asynccontextmanager
-async def running(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
-    session = await open_session(open_app(folder), None, parks=False)
+async def running(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, session_id: str | None = None
+) -> AsyncIterator[Watched]:
+    """Open a new session, or this one, as the console does; close it at the end."""
+    session = await open_session(open_app(folder), session_id, parks=False)
     watched = Watched(session)
 
     async def status() -> SandboxStatus:

@@ -58,7 +58,15 @@ class AppCatalog:
 
     async def sessions(self) -> tuple[SessionLine, ...]:
         """Return a line for each session, newest first."""
-        return await asyncio.to_thread(_session_lines, self._app)
+        from alita_tui.app.session_lists import session_lines
+
+        return await asyncio.to_thread(session_lines, self._app)
+
+    async def earlier_tasks(self, besides: str) -> tuple[str, ...]:
+        """Return the tasks of other sessions, the newest last."""
+        from alita_tui.app.session_lists import earlier_tasks
+
+        return await asyncio.to_thread(earlier_tasks, self._app, besides)
 
     async def running(self) -> tuple[RunningSession, ...]:
         """Return the sessions that the background works on."""
@@ -361,44 +369,6 @@ class AppCatalog:
             from alita_tui.llm.factory import preload
 
             await preload(self._app.loaded.settings.model.provider)
-
-
-def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
-    from alita_tui.app.identity import now
-    from alita_tui.console.sessions.catalog import SessionLine
-    from alita_tui.store.labels import Label
-
-    labels = app.labels.all()
-    return tuple(
-        SessionLine(
-            session_id=session.session_id,
-            title=label.title or session.title,
-            started=session.started or now(),
-            events=session.events,
-            state="damaged"
-            if session.discarded or session.state == "unreadable"
-            else "waiting"
-            if session.pending
-            else session.state,
-            cost_usd=session.cost_usd,
-            tools_built=session.tools_built,
-            last_activity=session.last_activity,
-            model=session.model,
-            tasks=session.tasks,
-            outcome=session.outcome,
-            tags=label.tags,
-            archived=label.archived,
-            parent=session.parent,
-            parent_seq=session.parent_seq,
-            waiting=tuple(f"{build.name} v{build.version}" for build in session.pending),
-            bookmarks=len(label.bookmarks),
-            own_title=session.title,
-            imported=session.imported,
-            readable=session.state != "unreadable",
-        )
-        for session in app.sessions.list()
-        for label in (labels.get(session.session_id, Label(session_id=session.session_id)),)
-    )
 
 
 def _memory_view(app: AppContext) -> MemoryView:

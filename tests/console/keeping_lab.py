@@ -59,6 +59,9 @@ class Keeper:
     async def sessions(self) -> tuple[SessionLine, ...]:
         return tuple(sorted(self.lines.values(), key=lambda line: line.session_id, reverse=True))
 
+    async def earlier_tasks(self, besides: str) -> tuple[str, ...]:
+        return tuple(line.title for line in reversed(await self.sessions()) if line.session_id != besides)
+
     async def search(self, text: str) -> tuple[SessionHit, ...]:
         if text == "broken":
             raise StoreError("The index cannot be read.")

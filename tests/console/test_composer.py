@@ -180,6 +180,33 @@ async def test_earlier_entries_are_searched_and_esc_restores_the_text() -> None:
         assert sink.commands == [SubmitTask(text="roll dice")]
 
 
+async def test_up_and_ctrl_r_know_what_was_asked_in_earlier_sessions() -> None:
+    envelopes = beginning()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        composer = app.main.query_one(Composer)
+        tasks = await Catalog().earlier_tasks(envelopes[0].session_id)
+        await pilot.press(*"half", "up")
+        await until(pilot, lambda: composer.text == tasks[-1])
+        await pilot.press("up")
+        assert composer.text == tasks[-2]
+        await pilot.press("down", "down")
+        assert composer.text == "half"
+        await pilot.press("ctrl+r")
+        await pilot.press("ctrl+u", *"dice")
+        await until(pilot, lambda: names(app) == [one for one in tasks if "dice" in one] != [])
+
+
+async def test_ctrl_r_pressed_first_finds_earlier_sessions_too() -> None:
+    envelopes = beginning()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: len(names(app)) > 1)
+
+
 @pytest.mark.parametrize("newline", ["\r", "\r\n"])
 async def test_lines_of_a_paste_are_counted_as_terminals_send_them(newline: str) -> None:
     """Most terminals, and tmux, send a carriage return for each line of what is pasted."""

@@ -14,6 +14,7 @@ from alita_tui.console.actions import key_of
 from alita_tui.console.messages import CommandAsked, CopyAsked, ReplayAsked, SessionAsked
 from alita_tui.console.ports import Catalog, Switch
 from alita_tui.console.replay.player import Player, Tape
+from alita_tui.console.session.composer import Composer
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.stream import Clock, CommandSink
 from alita_tui.spine.text import counted, one_line
@@ -131,6 +132,14 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             if recent and not len(self.main.view.tasks):
                 key = key_of("app.sessions", self._keys)
                 self.main.remember(Recent(recent, len(lines), key, self._clock()))
+
+    @on(Composer.EarlierAsked)
+    @work(name="earlier tasks", group="earlier", exclusive=True, exit_on_error=False)
+    async def _recall(self) -> None:
+        """Give the composer the tasks of earlier sessions. A failure is not reported."""
+        with suppress(AlitaError):
+            tasks = await self._catalog.earlier_tasks(self.main.view.session_id)
+            self.main.query_one(Composer).recall(tasks)
 
     @on(SessionAsked)
     def _session_asked(self, message: SessionAsked) -> None:

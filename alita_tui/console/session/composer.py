@@ -12,10 +12,12 @@ from textual.widgets import TextArea
 
 from alita_tui.console.actions import actions_of, bindings
 from alita_tui.console.session.file_references import completion
-from alita_tui.spine.text import counted, one_line
+from alita_tui.spine.text import counted, neutralise, one_line
 
 if TYPE_CHECKING:
     # What is offered is imported when something is: the first paint needs the field alone.
+    from collections.abc import Sequence
+
     from textual.timer import Timer
 
     from alita_tui.console.session.completions import Offer
@@ -55,6 +57,10 @@ class Composer(TextArea):
         offer: Offer | None
 
     @dataclass
+    class EarlierAsked(Message):
+        """The entries of earlier sessions are wanted; asked once."""
+
+    @dataclass
     class Moved(Message):
         """Move the cursor of the list."""
 
@@ -64,8 +70,14 @@ class Composer(TextArea):
         super().__init__(id=id, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False)
         self.cursor_blink = self._blinks = blink
         self._idle_timer: Timer | None = None
+        self._before: list[str] | None = None
+        """Entries of earlier sessions; None until they are wanted."""
         self._history: list[str] = []
+        """Entries of this session."""
         self._history_index = 0
+        """Index of the entry that is shown; their number for none."""
+        self._goes_back = False
+        """Whether the entry before the first one of this session is to be shown once it is known."""
         self._unsent = ""
         """What was being written when an earlier entry was recalled."""
         self._pasted: dict[str, str] = {}
@@ -96,7 +108,26 @@ class Composer(TextArea):
         """Use a resumed session's tasks as earlier entries."""
         if tasks and not self._history:
             self._history = list(tasks)
-            self._history_index = len(self._history)
+            self._history_index = len(self._entries)
+
+    def recall(self, entries: Sequence[str]) -> None:
+        """Use the tasks of earlier sessions as entries before those of this one."""
+        self._before = [neutralise(entry) for entry in entries]
+        self._history_index += len(self._before)
+        if self._searching:
+            self.on_text_area_changed()
+        elif self._goes_back:
+            self.action_earlier()
+
+    @property
+    def _entries(self) -> list[str]:
+        """All earlier entries, the newest last."""
+        return [*(self._before or ()), *self._history]
+
+    def _ask_earlier(self) -> None:
+        if self._before is None:
+            self._before = []
+            self.post_message(self.EarlierAsked())
 
     @property
     def full_text(self) -> str:
@@ -133,6 +164,7 @@ class Composer(TextArea):
             self._idle_timer.reset()
             self.cursor_blink = True
         self.let_go()
+        self._goes_back = False
         if self._offer is not None and await self._list_key(event.key):
             event.stop()
             event.prevent_default()
@@ -210,7 +242,7 @@ class Composer(TextArea):
         if self._searching:
             from alita_tui.console.session.completions import earlier
 
-            self._set_offer(earlier(self._history, self.text))
+            self._set_offer(earlier(self._entries, self.text))
             return
         if self.text == self._closed_for:
             self._set_offer(None)
@@ -229,7 +261,8 @@ class Composer(TextArea):
         from alita_tui.console.session.completions import earlier
 
         self._unsent = self.text
-        self._set_offer(earlier(self._history, self.text))
+        self._ask_earlier()
+        self._set_offer(earlier(self._entries, self.text))
 
     def action_editor(self) -> None:
         """Write in the editor."""
@@ -272,29 +305,28 @@ class Composer(TextArea):
         if not self.navigator.is_first_wrapped_line(self.cursor_location):
             self.action_cursor_up()
         elif self._history_index > 0:
-            if self._history_index == len(self._history):
+            if self._history_index == len(self._entries):
                 self._unsent = self.text
             self._history_index -= 1
-            self._show_text(self._history[self._history_index])
+            self._show_text(self._entries[self._history_index])
+        elif self._before is None:
+            self._goes_back = True
+            self._ask_earlier()
 
     def action_later(self) -> None:
         """Recall the next entry, if the cursor is in the last line."""
         if not self.navigator.is_last_wrapped_line(self.cursor_location):
             self.action_cursor_down()
-        elif self._history_index < len(self._history):
+        elif self._history_index < len(self._entries):
             self._history_index += 1
-            self._show_text(
-                self._history[self._history_index]
-                if self._history_index < len(self._history)
-                else self._unsent
-            )
+            self._show_text([*self._entries, self._unsent][self._history_index])
 
     def draft(self, text: str) -> None:
         """Show a text to edit and send; the current text becomes an earlier entry."""
         self.let_go()
         if self.text.strip():
             self._history.append(self.text)
-        self._history_index = len(self._history)
+        self._history_index = len(self._entries)
         self._show_text(text)
 
     def restore(self, text: str) -> None:
@@ -304,7 +336,7 @@ class Composer(TextArea):
             self._show_text(text)
         elif text and text != self.text:
             self._history.append(text)
-            self._history_index = len(self._history)
+            self._history_index = len(self._entries)
 
     def put_back(self, text: str) -> None:
         """Show a text again that could not be sent, before what was typed since."""
@@ -313,7 +345,7 @@ class Composer(TextArea):
             return
         if self._history[-1:] == [text]:
             self._history.pop()
-        self._history_index = len(self._history)
+        self._history_index = len(self._entries)
         self._show_text(f"{text}\n{self.text}" if self.text else text)
 
     def let_go(self) -> None:
@@ -321,7 +353,7 @@ class Composer(TextArea):
         if not self._leaving:
             return
         self._history.append(self._leaving)
-        self._history_index = len(self._history)
+        self._history_index = len(self._entries)
         self._leaving = self.text = ""
         self._pasted.clear()
 

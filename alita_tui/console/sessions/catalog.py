@@ -59,6 +59,9 @@ class SessionCatalog(Protocol):
     async def sessions(self) -> tuple[SessionLine, ...]:
         """Return all sessions."""
 
+    async def earlier_tasks(self, besides: str) -> tuple[str, ...]:
+        """Return the tasks of the sessions besides one, the newest last."""
+
     async def search(self, text: str) -> tuple[SessionHit, ...]:
         """Return events of all sessions that match a text, best first."""
 

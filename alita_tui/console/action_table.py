@@ -54,11 +54,17 @@ GROUPS = {
     "servers": "MCP servers",
     "server_tool": "Tool of a server",
     "settings": "Settings",
+    "setup": "Setup",
     "sandbox": "Sandbox",
     "approval": "Review of a build",
     "replay": "Replay",
 }
 """Owner → heading in the help, in the order shown."""
+
+DIALOGS = frozenset(
+    "tasks spend statistics evaluations context memory servers settings setup sandbox".split()
+)
+"""What actions run that open a dialog over the session: their keys work on its screen only."""
 
 ACTIONS: tuple[Action, ...] = (
     # Everywhere
@@ -608,6 +614,18 @@ ACTIONS: tuple[Action, ...] = (
         replay=False,
     ),
     Action("server_tool.back", "escape", "back", "Back", "Approve nothing; back to the servers"),
+    Action("setup.test", "ctrl+t", "test", "Test", "Ask the model something short", replay=False),
+    Action("setup.save", "ctrl+s", "save", "Save", "Save the choice, tested or not", replay=False),
+    Action(
+        "setup.demo",
+        "ctrl+d",
+        "demo",
+        "Recorded demo",
+        "Use the recorded model: no key, no network",
+        replay=False,
+        priority=True,
+    ),
+    Action("setup.skip", "escape", "skip", "Skip", "Leave without a change", replay=False),
     Action("settings.find", "slash", "filter", "Filter", "Narrow the list"),
     Action("settings.back", "escape", "back", "Back", "Back to the list, then to the session"),
     Action("sandbox.back", "escape,q", "back", "Back", "Back to the session"),

@@ -10,8 +10,8 @@ from textual.dom import DOMNode
 from alita_tui.console.action_table import ACTIONS, Action
 
 
-def bindings(*owners: str, excluded: tuple[str, ...] = ()) -> list[BindingType]:
-    """Return the bindings of some owners, without those in `excluded`, for a widget's BINDINGS."""
+def bindings(*owners: str, excluded: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> list[BindingType]:
+    """Return the bindings of some owners, without those in `excluded` or `only` some, for a widget's BINDINGS."""
     return [
         Binding(
             action.key,
@@ -23,7 +23,7 @@ def bindings(*owners: str, excluded: tuple[str, ...] = ()) -> list[BindingType]:
             priority=action.priority,
         )
         for action in ACTIONS
-        if action.owner in owners and action.id not in excluded
+        if action.owner in owners and action.id not in excluded and (not only or action.id in only)
     ]
 
 

@@ -18,6 +18,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
+from alita_tui.console.action_table import DIALOGS
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.drafts import COMPOSER, Drafts
 from alita_tui.console.early_keys import BuffersEarlyKeys
@@ -195,7 +196,7 @@ class AlitaApp(RecordsFailure, BuffersEarlyKeys, ReviewOpener, DialogOpener):
             return True
         if action == "jump" and isinstance(self.focused, Input | TextArea):
             return not self.focused.selected_text  # with a selection the key cuts
-        return action not in self.DIALOGS or self.screen is self.main
+        return action not in DIALOGS or self.screen is self.main
 
     @work(name="running", group="running", exclusive=True, exit_on_error=False)
     async def look_elsewhere(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from textual.keys import Keys
 
-from alita_tui.console.action_table import ACTIONS, Action
+from alita_tui.console.action_table import ACTIONS, DIALOGS, Action
 
 _MODIFIERS = frozenset(("ctrl", "shift", "alt", "meta", "super", "hyper"))
 _NAMED = frozenset(key.value for key in Keys)
@@ -99,6 +99,8 @@ def _keys(action: Action, remapped: dict[str, str]) -> set[str]:
 
 def _meet(first: Action, second: Action) -> bool:
     first_owner, second_owner = first.owner, second.owner
+    if "setup" in (first_owner, second_owner) and (first.run in DIALOGS or second.run in DIALOGS):
+        return False  # a dialog itself, that no other opens over
     return (
         first_owner == second_owner
         or "app" in (first_owner, second_owner)

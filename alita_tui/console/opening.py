@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual import on, work
 
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 class DialogOpener(ReplayNavigation):
     """Base of the app: opens the dialogs over the session."""
 
-    DIALOGS: ClassVar[frozenset[str]] = frozenset(
-        "tasks spend statistics evaluations context memory servers settings setup sandbox".split()
-    )
-    """Actions that open a dialog over the session; `check_action` allows them on its screen only."""
     _options: ConsoleOptions
     _upkeep: Upkeep | None
     theme_names: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,12 +10,15 @@ from textual.widgets import Button, Input, OptionList
 from alita_tui.config.paths import shipped
 from alita_tui.console.action_table import ACTIONS
 from alita_tui.console.app import AlitaApp
+from alita_tui.console.help import HelpScreen
 from alita_tui.console.ports import ConsoleOptions, SettingLine
+from alita_tui.console.setup.app import SetupApp
 from alita_tui.console.setup.ports import SetupChoice, SetupResult, Surroundings
 from alita_tui.console.setup.screen import SetupScreen
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import ConfigError, StoreError
+from tests.console.navigating import until
 from tests.console.screens import Catalog, Sink, Source, at_main, covered, drawn
 from tests.console.setup_lab import PROVIDERS, Seen
 from tests.support import goldens
@@ -288,3 +292,28 @@ async def test_the_wizard_opens_over_a_session_and_takes_all_keys(key: str, kept
 
 async def test_the_setup_wizard_is_in_the_palette() -> None:
     assert any(one.id == "app.setup" and one.palette for one in ACTIONS)
+
+
+async def test_f1_lists_the_keys_of_the_wizard_at_the_first_start_too(tmp_path: Path) -> None:
+    async def check(_choice: SetupChoice) -> Seen:
+        return Seen()
+
+    async def save(_choice: SetupChoice) -> str:
+        return ""
+
+    (tmp_path / "keymap.toml").write_text('[keys]\n"setup.test" = "ctrl+e"\n', "utf-8")
+    options = ConsoleOptions(
+        builtin_themes=shipped("themes"), theme="alita-dark", keymap=tmp_path / "keymap.toml"
+    )
+    app = SetupApp(SetupScreen(PROVIDERS, check, save), options)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, SetupScreen))
+        assert "Ctrl+E" in str(app.screen.query_one("#test", Button).label)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        assert isinstance(app.screen, HelpScreen)
+        listed = {key.action.id: key.key for part in app.screen.sections for key in part.keys}
+        assert listed["setup.test"] == "Ctrl+E" and listed["setup.save"] == "Ctrl+S"
+        assert {"setup.demo", "setup.skip"} <= set(listed)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, SetupScreen))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -17,6 +17,7 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState
 
+from alita_tui.console.actions import bindings, shown_keys
 from alita_tui.console.setup.form import SetupForm
 from alita_tui.console.setup.ports import Preset, Probe, SetupChoice, SetupResult, Surroundings
 from alita_tui.console.widgets.plain import Plain
@@ -30,12 +31,7 @@ class SetupScreen(Screen[SetupResult]):
     `keys_found` names, for each provider whose key is there already, where it is.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+t", "test", "Test", id="setup.test", show=False),
-        Binding("ctrl+s", "save", "Save", id="setup.save", show=False),
-        Binding("ctrl+d", "demo", "Demo", id="setup.demo", show=False, priority=True),
-        Binding("escape", "skip", "Skip", id="setup.skip", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("setup")
     CSS_PATH = "screen.tcss"
 
     @dataclass
@@ -67,6 +63,7 @@ class SetupScreen(Screen[SetupResult]):
 
     def compose(self) -> ComposeResult:
         """Providers, fields, buttons and result."""
+        keys = shown_keys(self)
         with Vertical(id="wizard"):
             yield Plain("Which model should do the thinking?", id="title")
             yield Plain(
@@ -84,10 +81,10 @@ class SetupScreen(Screen[SetupResult]):
                 )
                 yield SetupForm(self._presets[0], self._keys_found)
             with Horizontal(id="buttons"):
-                yield Button("Test  ^T", id="test", compact=True)
-                yield Button("Save  ^S", id="save", compact=True, variant="primary")
-                yield Button("Recorded demo  ^D", id="demo", compact=True)
-                yield Button("Skip  Esc", id="skip", compact=True)
+                yield Button(f"Test  {keys['test']}", id="test", compact=True)
+                yield Button(f"Save  {keys['save']}", id="save", compact=True, variant="primary")
+                yield Button(f"Recorded demo  {keys['demo']}", id="demo", compact=True)
+                yield Button(f"Skip  {keys['skip']}", id="skip", compact=True)
             yield Plain(id="result", classes="-muted")
             yield Plain(id="sandbox-state")
 

@@ -43,7 +43,7 @@ class HelpScreen(Dialog[None]):
             yield Plain(Content.assemble(("Keys", "bold $accent"), "  of what is on screen   Esc closes"))
             yield Sheet(rows(self.sections))
             where = reveal(str(self._keymap)) if self._keymap is not None else "keymap.toml"
-            yield Plain(f"To change a key, put its grey name into {where}", id="said")
+            yield Plain(f'To change a key: grey name = "key" below a line [keys] in {where}', id="said")
 
 
 def rows(listed: Sequence[Section]) -> list[Row]:

@@ -315,5 +315,7 @@ async def test_f1_lists_the_keys_of_the_wizard_at_the_first_start_too(tmp_path: 
         listed = {key.action.id: key.key for part in app.screen.sections for key in part.keys}
         assert listed["setup.test"] == "Ctrl+E" and listed["setup.save"] == "Ctrl+S"
         assert {"setup.demo", "setup.skip"} <= set(listed)
+        how = str(app.screen.query_one("#said", Plain).render())
+        assert "[keys]" in how and "keymap.toml" in how, "as the file that was read above"
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, SetupScreen))

@@ -176,11 +176,11 @@ class PendingSession:
         await (await self._session()).rebuild()
 
 
-def _way_back(app: AppContext, opens: str) -> str:
-    """Return the command that opens a session again, without the id at its end; quoted for the shell."""
+def _way_back(app: AppContext, *opens: str) -> str:
+    """Return the command that opens a session again, with its id if that is given; quoted for the shell."""
     from alita_tui.config.invocation import command_line
 
-    return command_line(app.paths, opens)
+    return command_line(app.paths, *opens)
 
 
 def _options(
@@ -309,7 +309,7 @@ async def _show_attached(app: AppContext, wanted_id: str | None) -> tuple[int, S
             raise StoreError(
                 "The background ended; what it was doing is kept.",
                 hint="Start it again with `alita serve`, or open the session here: "
-                f"{_way_back(app, '--session')} {session_id}",
+                f"{_way_back(app, '--session', session_id)}",
             )
 
     return await _show(app, serve, "attach")
@@ -371,7 +371,7 @@ async def _show(
         if switch is None and console.main.view.tasks:
             if waits := waiting_words(console.main.view):
                 sys.stdout.write(f"{waits}\n")
-            sys.stdout.write(f"To come back to this session: {_way_back(app, opens)} {session.session_id}\n")
+            sys.stdout.write(f"To come back to this session: {_way_back(app, opens, session.session_id)}\n")
     else:
         engine.result()
     return console.return_code or 0, switch

@@ -129,6 +129,7 @@ class Summaries:
 def _summary_of_all(path: Path) -> SessionSummary:
     """Return the summary of a possibly damaged session, after reading all of it."""
     try:
+        _refuse_dangling(path)
         snapshot = read(path)
     except StoreError as error:
         return SessionSummary(
@@ -140,3 +141,9 @@ def _summary_of_all(path: Path) -> SessionSummary:
     session_id = str(first.get("session_id", "")) if isinstance(first, dict) else ""
     missing = max(map(int, events), default=0) - len(events)
     return summarise(session_id or path.stem, str(path), rows, discarded=max(snapshot.discarded, missing))
+
+
+def _refuse_dangling(path: Path) -> None:
+    """Raise StoreError for a link to nothing, unless a journal is left."""
+    if path.is_symlink() and not path.exists() and not journal_of(path).exists():
+        raise StoreError(f"{path} is a link to {path.readlink()}, which is not there.")

@@ -32,7 +32,7 @@ from alita_tui.store.storage import Mode
 from alita_tui.store.summaries import SessionSummary, Tally
 from alita_tui.store.trash import Trash
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ()._-]{0,99}")
 
 _DRAFT_SECONDS = 60.0
 """Age in seconds from which an unopened draft is abandoned; a finished one is closed just before its renaming."""

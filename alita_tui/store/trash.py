@@ -42,7 +42,7 @@ class Trash:
                     journal.unlink()
                 if folder_of(path).is_dir():
                     self._move(folder_of(path), self.folder)
-                if path.exists():
+                if os.path.lexists(path):
                     self._move(path, self.folder)
                 disk.sync_folder(path.parent)
             finally:
@@ -67,10 +67,10 @@ class Trash:
     def restore(self, session_id: str, folder: Path) -> Path:
         """Move a session back into its folder; return its file. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"
-        sources = [source for source in (folder_of(path), path, journal_of(path)) if source.exists()]
+        sources = [source for source in (folder_of(path), path, journal_of(path)) if os.path.lexists(source)]
         if not sources:
             raise UsageError(f"There is no deleted session {session_id!r}.")
-        if any((folder / source.name).exists() for source in sources):
+        if any(os.path.lexists(folder / source.name) for source in sources):
             raise UsageError(f"There is a session {session_id} again; nothing was put back.")
         try:
             for source in sources:
@@ -81,7 +81,7 @@ class Trash:
         return folder / path.name
 
     def _move(self, path: Path, folder: Path) -> None:
-        os.utime(path)  # the days count from here
+        os.utime(path, follow_symlinks=False)  # the days count from here
         path.replace(folder / path.name)
 
     def _files(self) -> list[Path]:

@@ -360,6 +360,30 @@ def test_a_new_session_is_on_disk_whole_after_one_write(
     again.close()
 
 
+@pytest.mark.parametrize("name", ["my session", "20261129-021049-9d21 (copy)", "Invoices (2)"])
+def test_a_session_whose_file_was_renamed_or_copied_is_listed_and_opens(tmp_path: Path, name: str) -> None:
+    shelf = SessionStore(tmp_path / "sessions")
+    shelf.add("sound", DURABLE)
+    shelf.path("sound").rename(shelf.folder / f"{name}.json")
+    assert [one.session_id for one in shelf.list()] == [name]
+    shelf.check_available(name)
+    file = SessionFile.open(shelf.find_own(name))
+    assert len(file) == len(DURABLE)
+    file.close()
+
+
+def test_a_link_to_nothing_is_listed_as_one_and_can_be_deleted_and_put_back(tmp_path: Path) -> None:
+    shelf = SessionStore(tmp_path / "sessions")
+    shelf.add("sound", DURABLE)
+    shelf.path("odd").symlink_to(tmp_path / "gone.json")
+    odd = next(one for one in shelf.list() if one.session_id == "odd")
+    assert odd.state == "unreadable" and "gone.json, which is not there" in odd.title
+    shelf.delete("odd")
+    assert [one.session_id for one in shelf.list()] == ["sound"]
+    shelf.restore("odd")
+    assert shelf.path("odd").is_symlink()
+
+
 @pytest.mark.parametrize("kind", ["noise", "other JSON", "pipe", "device", "dangling"])
 def test_what_is_no_session_is_told_before_anything_is_opened(tmp_path: Path, kind: str) -> None:
     shelf = SessionStore(tmp_path / "sessions")

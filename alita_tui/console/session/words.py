@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 
 from alita_tui.console.actions import key_of
 from alita_tui.console.session.trace_lines import State
@@ -103,7 +104,7 @@ def parting(view: SessionView, way_back: str) -> str:
 
     `way_back` is the command up to the session's id. A session without a task is not worth coming back to.
     """
-    back = f"Come back with: {way_back} {view.session_id}" if len(view.tasks) else "Nothing is lost."
+    back = f"Come back with: {way_back} {quote(view.session_id)}" if len(view.tasks) else "Nothing is lost."
     return f"{waiting_words(view)} {back}".strip()
 
 

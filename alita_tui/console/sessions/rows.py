@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from shlex import quote
 
 from textual.content import Content
 
@@ -43,7 +44,7 @@ def _damage(line: SessionLine, keys: Mapping[str, str]) -> str:
         return f"Nothing of it can be read: {problem}. Put a copy of the file in its place, or {delete} deletes it."
     return (
         f"Some of its records cannot be read. {look} shows what is left, "
-        f"alita sessions verify {line.session_id} says what is missing."
+        f"alita sessions verify {quote(line.session_id)} says what is missing."
     )
 
 

@@ -63,12 +63,30 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
     state = reduce(view.state, envelope)
     changed = _changed_texts(view, state)
     if rows := rows_of(envelope):
+        rows = _with_names(rows, event, state)
         changed["trace"] = view.trace.append(*mark_lane(rows, envelope, view.state, state))
     if state.lanes and state.focus != view.state.focus:
         live = view.live.lasting()  # what grew belongs to another task
     else:
         live = _settle(view.live, event) if ours else view.live
     return replace(view, state=state, live=live, **changed)
+
+
+def _with_names(
+    rows: tuple[TraceRow, ...], event: e.SessionEvent, state: SessionState
+) -> tuple[TraceRow, ...]:
+    """Return the rows of looking at a file with its name in place of its handle."""
+    match event:
+        case e.LookedBack(handle=handle) if handle:
+            wanted = handle
+        case e.ActionChosen(action="look", arguments={"what": str(what)}):
+            wanted = what.strip()
+        case _:
+            return rows
+    name = next((file.name for file in reversed(state.artefacts) if file.handle == wanted), "")
+    if not name:
+        return rows
+    return tuple(replace(row, title=one_line(row.title.replace(wanted, name), 400)) for row in rows)
 
 
 def _changed_texts(view: SessionView, state: SessionState) -> dict[str, object]:

@@ -112,3 +112,21 @@ def test_rows_behave_like_a_tuple(count: int) -> None:
     assert [rows[i] for i in range(count)] == list(range(count))
     assert tuple(rows.since(count - 3)) == tuple(range(max(count - 3, 0), count))
     assert Rows().append(*range(count)) == rows
+
+
+def test_a_file_that_was_looked_at_is_named_by_its_name() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    file = e.Artefact(
+        handle="art_0123456789",
+        digest="0123456789" + "0" * 54,
+        name="sales.csv",
+        media_type="text/csv",
+        size=4,
+    )
+    tape.add(e.ArtefactAdded(artefact=file, origin="person"))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("t1"), text="what is in it?"))
+    action_id = tape.turn("look", {"what": file.handle, "rows": "1-3"})
+    tape.add(e.LookedBack(action_id=action_id, text="a,b", handle=file.handle, part="1-3"), span=action_id)
+    look, read = [str(row.title) for row in fold_all(tape.envelopes).trace][-2:]
+    assert (look, read) == ("Look at: sales.csv", "Read sales.csv, 1-3")

@@ -229,7 +229,13 @@ def _finish(state: SessionState, event: e.TaskFinished) -> SessionState:
     tasks = state.tasks.change_newest(
         lambda task: task.task_id == event.task_id,
         lambda task: replace(
-            task, outcome=event.outcome, answer=event.answer, reason=event.reason, hint=event.hint
+            task,
+            outcome=event.outcome,
+            answer=event.answer,
+            reason=event.reason,
+            hint=event.hint,
+            ended=state.at,
+            usd=spend.of_task(state.spend),
         ),
     )
     return replace(

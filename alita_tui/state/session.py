@@ -48,6 +48,10 @@ class TaskState(msgspec.Struct, frozen=True, gc=False):
     answer: str = ""
     reason: str = ""
     hint: str = ""
+    ended: datetime | None = None
+    """When it ended or was parked."""
+    usd: float = 0.0
+    """What it had cost then."""
 
 
 class Run(msgspec.Struct, frozen=True, gc=False):

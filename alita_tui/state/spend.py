@@ -109,6 +109,11 @@ def after_submission(spend: Spend) -> Spend:
     return replace(spend, by_step=()) if spend.by_step else spend
 
 
+def of_task(spend: Spend) -> float:
+    """Return what the task in focus has cost so far, in dollars."""
+    return spend.task_usd if spend.by_step else 0.0  # until its first call the sum is that of the task before
+
+
 def after_page(spend: Spend, event: e.PageRead) -> Spend:
     """Return the spend after a page was read."""
     return replace(spend, pages=spend.pages + 1, unchanged_pages=spend.unchanged_pages + event.unchanged)

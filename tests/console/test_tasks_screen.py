@@ -52,6 +52,22 @@ async def test_running_and_queued_tasks_are_listed_in_order_and_their_text_is_on
         assert said == "1 running · 2 queued"
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_the_drawer_says_what_each_task_cost_and_how_long_it_took(size: tuple[int, int]) -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("a"), text="the first"))
+    tape.step = 1
+    tape.add(e.BudgetSpent(call_id="c1", cost_usd=0.25, total_usd=0.25, limit_usd=None, task_usd=0.25))
+    tape.add(e.TaskFinished(task_id=e.TaskId("a"), outcome="answered", answer="Done."))
+    tape.add(e.TaskSubmitted(task_id=e.TaskId("b"), text="the second"))
+    tape.add(e.TaskQueued(queue_id="q1", text="the third"))
+    async with console(tape.envelopes, sink=Sink()).run_test(size=size) as pilot:
+        shown = rows(await opened(pilot, tape.envelopes))
+    assert [" ".join(row.split()[-2:]) for row in shown] == ["$0.25 0:01", "$0.00 0:00", "the third"]
+    assert len({len(row) for row in shown[:2]}) == 1, "the columns have one edge"
+
+
 async def test_a_single_running_task_says_that_it_waits_for_the_person() -> None:
     tape = streams.Tape()
     streams.opened(tape)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import msgspec
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,6 +20,7 @@ from textual.widgets.option_list import Option
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.messages import CommandAsked
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.figures import clock_time
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import at_words
@@ -26,14 +28,20 @@ from alita_tui.events import NO_AGENT, NO_TASK, AgentId, TaskId
 from alita_tui.spine.commands import CancelTask, Command, EditTask, Interrupt, MoveTask, Retry, SwitchQueue
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.session import TaskState
+from alita_tui.state.spend import of_task
 from alita_tui.view.agents import agent_line, tree
 from alita_tui.view.model import SessionView, Tone
+from alita_tui.view.statistics import dollars
 from alita_tui.view.tasks import waits_for_you
 
 _PADDING, _NARROWEST = 2, 30
 """Cells of the list beside a row, and those that a row takes at least."""
 _AROUND = 4
 """Lines above and below the list, a blank one among them that the words of a task take."""
+_COST, _TIME = 9, 9
+"""Cells of the columns at the right: what a task has cost, and how long it took."""
+_COLUMNS = 60
+"""Cells of a row from which it has these columns."""
 _ENDED = 3
 """Ended tasks that are listed above the others."""
 _PARTS = {
@@ -63,6 +71,9 @@ class _Line(msgspec.Struct, frozen=True):
     """The tone of its state."""
     queue_id: str = ""
     """For a queued task: its id in the queue."""
+    cost: str = ""
+    time: str = ""
+    """How long it took or has taken. As the cost, empty for a task that has not begun and for an agent."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -272,13 +283,13 @@ def _lines(view: SessionView) -> tuple[_Line, ...]:
     ]
     ended = [task for task in view.state.tasks if task not in running and task not in waiting][-_ENDED:]
     return (
-        *(line for task in ended for line in (_of(task, "ended"), *_agents(view, task))),
-        *(line for task in waiting for line in (_of(task, "waiting"), *_agents(view, task))),
+        *(line for task in ended for line in (_of(view, task, "ended"), *_agents(view, task))),
+        *(line for task in waiting for line in (_of(view, task, "waiting"), *_agents(view, task))),
         *(
             line
             for task in running
             for line in (
-                _of(task, "running", waits=waits_for_you(view, task.task_id)),
+                _of(view, task, "running", waits=waits_for_you(view, task.task_id)),
                 *_agents(view, task),
             )
         ),
@@ -289,9 +300,17 @@ def _lines(view: SessionView) -> tuple[_Line, ...]:
     )
 
 
-def _of(task: TaskState, part: str, *, waits: bool = False) -> _Line:
+def _of(view: SessionView, task: TaskState, part: str, *, waits: bool = False) -> _Line:
     state = (task.outcome or "not finished") if part == "ended" else "waits for you" if waits else part
-    return _Line(part, task.task_id, task.text, state, tone="wait" if waits else "normal")
+    usd, until = task.usd, task.ended
+    if part == "running":
+        lane = next((lane for lane in view.state.lanes if lane.task_id == task.task_id), None)
+        usd, until = lane.task_usd if lane is not None else of_task(view.spend), view.state.at
+    time = clock_time((until - task.started).total_seconds()) if until is not None else ""
+    tone: Tone = "wait" if waits else "normal"
+    return _Line(
+        part, task.task_id, task.text, state, tone=tone, cost=dollars(usd) if time else "", time=time
+    )
 
 
 def _agents(view: SessionView, task: TaskState) -> Iterator[_Line]:
@@ -311,5 +330,8 @@ def _row(line: _Line, width: int) -> Content:
         head = Content.assemble(f"{place}└ ", (line.name, ink), ": ", (line.state, how), "  ")
     else:
         head = Content.assemble((f" {line.state.replace('_', ' '):<16}", how))
-    text = at_words(one_line(line.text, 400), width - head.cell_length)
-    return Content.assemble(head, (text, style if line.part == "agent" else ""))
+    right = f"{line.cost:>{_COST}}{line.time:>{_TIME}}" if width >= _COLUMNS and line.part != "agent" else ""
+    room = width - head.cell_length - len(right)
+    text = at_words(one_line(line.text, 400), room)
+    gap = " " * (room - cell_len(text)) if right else ""
+    return Content.assemble(head, (text, style if line.part == "agent" else ""), gap, (right, "$alita-muted"))

@@ -89,6 +89,23 @@ def test_review(
     assert snap_compare(app, terminal_size=size, run_before=keys(*pressed))
 
 
+FORMS = {
+    "reject": ("r", *"Reads more than it needs."),
+    "ban": ("b",),
+    "grants": ("c", "space"),
+    "name": ("a", "a"),
+}
+"""What the review asks for → the keys that lead there."""
+
+
+@SIZES
+@SHADES
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_of_the_review(snap_compare: Snap, name: str, size: tuple[int, int], theme: str) -> None:
+    app = ReviewHost(risky(), theme=theme)
+    assert snap_compare(app, terminal_size=size, run_before=keys(*FORMS[name]))
+
+
 class Standstill:
     """A player's clock that stands still: what plays stays at its place however long the picture takes."""
 

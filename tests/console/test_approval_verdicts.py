@@ -144,6 +144,7 @@ async def test_an_unticked_capability_is_neither_granted_nor_a_risk() -> None:
         await pilot.press("a", "enter", "space")
         await settled(pilot)
         assert app.decided == [], "a key for the list is no verdict"
+        assert "Esc back, ticks stay" in app.said()
         await pilot.press("escape")
         await settled(pilot)
         app.at += 10

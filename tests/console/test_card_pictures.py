@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -307,6 +308,37 @@ def coding() -> list[Envelope]:
     return tape.envelopes
 
 
+def unsaved() -> list[Envelope]:
+    """A session whose disk is full."""
+    tape = begun()
+    tape.turn("find_tool", {"query": "prices"}, "The library may have this already.")
+    tape.add(e.SavingStalled(text="No space left on device.", hint="Free some space."))
+    return tape.envelopes
+
+
+def reopened() -> list[Envelope]:
+    """A session that was left at work, with a build that waits and two tasks in its queue."""
+    tape = begun()
+    later = Build(tape, "decide_later").ready()
+    later.add(e.BuildPutOff(build_id=later.id, approval_id="p-decide_later"))
+    for number, text in enumerate(("Chart the sales by region.", "Roll three dice."), 1):
+        tape.add(e.TaskQueued(queue_id=f"q{number}", text=text))
+    tape.add(e.SessionClosed())
+    tape.add(e.SessionResumed(restored=len(tape.envelopes)))
+    tape.add(e.WorkHeld(tasks=(e.TaskId("t1"),), queued=2))
+    return tape.envelopes
+
+
+def asked() -> list[Envelope]:
+    """A question above which the person reads."""
+    tape = begun()
+    for number in range(60):
+        tape.add(e.NoticeRaised(level="info", text=f"Page {number} of the report is read."))
+    question = "Which of the two price lists counts for the branch in Basel: the one of May, or that of July?"
+    tape.add(e.QuestionAsked(question_id="q1", text=question, choices=("May", "July")))
+    return tape.envelopes
+
+
 PICTURES: dict[str, tuple[Callable[[], list[Envelope]], tuple[str, ...]]] = {
     "builds": (builds, ("f2",)),
     "build opened": (builds, ("f2", "end", "enter")),
@@ -323,6 +355,11 @@ PICTURES: dict[str, tuple[Callable[[], list[Envelope]], tuple[str, ...]]] = {
     "palette": (goldens.waiting, ("ctrl+p",)),
     "jump": (goldens.walkthrough, ("ctrl+x",)),
     "commands": (goldens.walkthrough, ("slash",)),
+    "not saved": (unsaved, ()),
+    "not continued": (reopened, ()),
+    "question out of sight": (asked, ("f2", "g")),
+    "what is wrong": (endings, ("f2", "end", "minus")),
+    "what it should be": (endings, ("f2", "end", "equals_sign", *"north: 1,200.50")),
     "edited task": (with_agents, ("ctrl+k", "e")),
     "edited setting": (goldens.walkthrough, ("ctrl+backslash", "down", "enter")),
 }
@@ -343,6 +380,26 @@ def test_picture(snap_compare, name: str, size: tuple[int, int], theme: str) -> 
             if key in _OPENS:
                 await covered(pilot)
             await pilot.pause()
+        await pilot.pause()
+
+    assert snap_compare(console(envelopes, theme), terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_files_to_give(
+    snap_compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str
+) -> None:
+    """The list over the composer, behind an @."""
+    for name in ("prices.csv", "prices-of-last-year-by-region-and-branch.csv", "report.pdf", "notes.md"):
+        (tmp_path / name).write_text("x", "utf-8")
+    (tmp_path / "pictures").mkdir()
+    monkeypatch.chdir(tmp_path)
+    envelopes = goldens.walkthrough()
+
+    async def before(pilot) -> None:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press(*"compare ", "at", "p")
         await pilot.pause()
 
     assert snap_compare(console(envelopes, theme), terminal_size=size, run_before=before)

@@ -129,6 +129,24 @@ async def test_under_another_screen_the_line_names_f1_alone_and_the_composer_has
         await until(pilot, lambda: app.main.query_one(Composer)._draw_cursor)
 
 
+async def test_the_line_names_the_keys_of_an_open_list_and_of_a_field() -> None:
+    """Enter does not send there, so the line must not say it."""
+    envelopes = goldens.walkthrough()
+    app = console(envelopes, sink=Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("slash", *"st")
+        await until(pilot, lambda: line(app).startswith("Enter take   ↑ ↓ choose   Esc close"))
+        await pilot.press("escape")
+        await until(pilot, lambda: line(app).startswith("Enter send"))
+        await pilot.press("ctrl+u", "ctrl+r")
+        await until(pilot, lambda: line(app).startswith("Enter take   ↑ ↓ choose   Esc close"))
+        await pilot.press("escape", "f2", "slash")
+        await until(pilot, lambda: line(app).startswith("Enter find"))
+        await pilot.press("escape", "f2", "end", "minus")
+        await until(pilot, lambda: line(app).startswith("Enter send   Esc back"))
+
+
 async def test_an_idle_session_offers_to_send_and_no_queue() -> None:
     tape = streams.Tape()
     streams.opened(tape)

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image, ImageDraw
 from textual.geometry import Offset
 from textual.selection import Selection
+from textual.widgets import Input
 
 from alita_tui import events as e
 from alita_tui.artefacts.media import HEAD_BYTES, media_type
@@ -131,7 +132,9 @@ async def test_a_table_is_shown_sorted_searched_and_left(tmp_path: Path) -> None
         assert screen.pane.cursor == 50
         await pilot.press("N")
         await settled(pilot)
-        assert "is not to be found before" in said(screen)
+        assert "was not found before" in said(screen)
+        keys = str(screen.query_one("#keys").render())
+        assert "next hit" in keys and "n N" in keys
         await pilot.press("y")
         await pilot.pause()
         assert app.clipboard == "50\tname 50\t84.1"
@@ -453,6 +456,25 @@ def test_a_file(snap_compare, tmp_path: Path, name: str, size: tuple[int, int], 
         if name == "chart.png":
             await until(pilot, lambda: screen.pane is not None and screen.pane.count > 0)
         await pilot.press("down", "down")
+        await settled(pilot)
+        await pilot.pause()
+
+    assert snap_compare(app, run_before=before, terminal_size=size)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("sent", [False, True], ids=["asked", "found"])
+def test_a_search_in_a_file(
+    snap_compare, tmp_path: Path, sent: bool, size: tuple[int, int], theme: str
+) -> None:
+    app = with_file(tmp_path, "report.md", ANSWER.encode(), theme)
+
+    async def before(pilot) -> None:
+        screen = await opened(pilot)
+        for field in screen.query(Input):
+            field.cursor_blink = False
+        await pilot.press("slash", *"the", *(("enter",) if sent else ()))
         await settled(pilot)
         await pilot.pause()
 

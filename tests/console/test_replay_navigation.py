@@ -398,6 +398,7 @@ PICTURES = {
     "search": ("f5", "slash", *"valid"),
     "compare": ("f5", "c"),
     "rewound": ("ctrl+y", "5"),
+    "another": ("f5", "down", "v"),
     "explain": ("f2", "up", "question_mark"),
 }
 
@@ -420,7 +421,8 @@ def test_session_screens(snap_compare, name: str, size: tuple[int, int], theme: 
             await until(pilot, lambda: "hit:0" in listed(app) and searched(app))
         elif name == "compare":
             await until(pilot, lambda: on(app, CompareScreen))
-        elif name == "rewound":
+        elif name in ("rewound", "another"):
+            await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
             await until(pilot, lambda: past(app).view.seq == past(app).player.seq)
         elif name == "explain":
             await until(pilot, lambda: on(app, ExplainScreen))

@@ -157,8 +157,13 @@ class FileScreen(Dialog[None]):
         )
         keys = shown_keys(self) | (shown_keys(pane) if pane else {})
         enter = _ENTER.get(self.way, "")
+        asked = self.query_one("#asked", Input).has_class("-shown")
+        searched = pane is not None and pane.needle
         items = [
+            ("Enter", "find" if self._asking == "find" else "go there"), (keys.get("back", ""), "back"),
+        ] if asked else [
             (keys.get("back", ""), "back"),
+            *(((f"{keys.get('find_next(1)')} {keys.get('find_next(-1)')}", "next hit"),) if searched else ()),
             (keys.get("take('save')", ""), "save"), (keys.get("take('open')", ""), "open"),
             *(((keys.get("open", ""), enter),) if enter else ()),
             *(((keys.get("find", ""), "find"),) if self.way != "picture" else ()),
@@ -229,6 +234,7 @@ class FileScreen(Dialog[None]):
         line.placeholder, line.value = hint, ""
         line.add_class("-shown")
         line.focus()
+        self._draw()
 
     def action_back(self) -> None:
         """Close the question, stop the search, or close the file."""
@@ -258,6 +264,7 @@ class FileScreen(Dialog[None]):
         elif text:
             pane.needle = text
             self._find(pane.cursor, 1)
+        self._draw()
 
     @work(name="find", group="seek", exclusive=True, exit_on_error=False)
     async def _find(self, start: int, direction: int) -> None:
@@ -276,7 +283,7 @@ class FileScreen(Dialog[None]):
             self._tell(str(error), bad=True)
             return
         where = "further on" if direction > 0 else "before"
-        self._tell(f"{one_line(pane.needle, 60)!r} is not to be found {where}.")
+        self._tell(f"{one_line(pane.needle, 60)!r} was not found {where}.")
 
     @work(name="reach", group="seek", exclusive=True, exit_on_error=False)
     async def _reach(self, text: str) -> None:

@@ -87,8 +87,9 @@ def _figures_in_short(pieces: Sequence[Words]) -> tuple[Words, ...]:
 
 
 def _marks_kept(pieces: Sequence[Words]) -> tuple[Words, ...]:
-    """Return the pieces with each mark on the line of its words."""
-    return tuple(("\N{NO-BREAK SPACE}" if text == " " else text, tone) for text, tone in pieces)
+    """Return the pieces with each mark on the line of its words, and each dot on that of the words before it."""
+    kept = "\N{NO-BREAK SPACE}"
+    return tuple((kept if text == " " else text.replace(" · ", f"{kept}· "), tone) for text, tone in pieces)
 
 
 def _answer(label: str, text: str, style: str) -> Row:

@@ -66,9 +66,9 @@ TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"
 """What can be banned besides capabilities."""
 _WHY: dict[str, str] = {
-    "reject": "After a pause Enter rejects with this reason. Tab, Space: tags; Esc: back.",
-    "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
-    "grants": "Unticked permissions are refused · Space toggles · Esc cancels",
+    "reject": "After a pause Enter rejects with this reason · Tab, Space tags · Esc back",
+    "ban": "After a pause Enter bans what is ticked for good · Tab, Space tick · Esc back",
+    "grants": "Unticked permissions are refused · Space toggles · Esc back, ticks stay",
 }
 _LACKING: dict[str, str] = {
     "reject": "The agent learns from the reason: write one, or tick a tag with Tab and Space.",
@@ -244,7 +244,7 @@ class VerdictBar(Vertical):
         """Ask for a reason and what to ban."""
         self._open("ban", about)
         self.query_one(Ticks).offer((NAME, DIGEST, *capabilities), (NAME, DIGEST))
-        self._ask_words("why never, in one line: later builds are told")
+        self._ask_words("Why never? One line, later builds are told")
 
     def ask_grants(self, about: str, capabilities: tuple[str, ...], withheld: Collection[str]) -> None:
         """Ask which capabilities to grant."""

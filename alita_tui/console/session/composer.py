@@ -194,6 +194,11 @@ class Composer(TextArea):
         return True
 
     @property
+    def lists(self) -> str:
+        """What the open list holds: `command`, `file` or `earlier`; empty if it is closed."""
+        return self._offer.kind if self._offer is not None else ""
+
+    @property
     def _searching(self) -> bool:
         return self._offer is not None and self._offer.kind == "earlier"
 

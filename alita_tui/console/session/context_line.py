@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from textual.content import Content
+from textual.widgets import Input
 
 from alita_tui.console.active_keys import ActiveKey, active_keys
+from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.suggestions import Suggestion
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.plain import Plain
@@ -40,6 +42,12 @@ _WORDS = {
 }
 _RATINGS = ("good", "not good", "should be", "undo")
 """Words of the keys that rate a row: on a narrow line these keys share one word."""
+_LISTS: Mapping[str, tuple[Item, ...]] = {
+    "command": (("Enter", "take"), ("↑ ↓", "choose"), ("Esc", "close")),
+    "file": (("Tab", "take"), ("↑ ↓", "choose"), ("Esc", "close")),
+    "earlier": (("Enter", "take"), ("↑ ↓", "choose"), ("Esc", "close")),
+}
+"""What the composer lists → the keys of the list."""
 _SIGNS = {"/": "commands", "@": "files"}
 """Characters typed at the beginning of a word in the composer."""
 
@@ -83,8 +91,13 @@ class ContextLine(Plain):
             return
         keys = active_keys(self.screen, self.screen.focused)
         candidates = [] if self._covered else items_of(keys, self._view)
-        if isinstance(self.screen.focused, Suggestion) and not self._covered:
+        focused = self.screen.focused
+        if isinstance(focused, Suggestion) and not self._covered:
             candidates = [("Enter", "start"), ("↑ ↓", "choose"), *candidates]
+        elif isinstance(focused, Composer) and focused.lists and not self._covered:
+            candidates = list(_LISTS[focused.lists])
+        elif isinstance(focused, Input) and not self._covered:
+            candidates = [("Enter", "find" if focused.id == "find" else "send"), *candidates]
         items = fitting(candidates, _right(keys), self.content_size.width)
         if items != self._shown:
             self._shown = items

@@ -88,15 +88,14 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
     key = key_of("session.retry", keys)
     texts = {task.task_id: task.text for task in view.tasks}
     unfinished = [one_line(texts[task_id], 60) for task_id in view.live.held if task_id in texts]
-    parts = []
-    if unfinished:
-        others = f" and {len(unfinished) - 1} more" if unfinished[1:] else ""
-        parts.append(f"Not finished: {unfinished[-1]}{others}")
-    if view.live.held_queue:
-        parts.append(counted(len(view.queue), "queued task"))
+    others = f" and {len(unfinished) - 1} more" if unfinished[1:] else ""
+    # Beside an unfinished task the lines of the queue say how many wait behind it.
+    left = (
+        f"Not finished: {unfinished[-1]}{others}" if unfinished else counted(len(view.queue), "queued task")
+    )
     steer = " What you write first is added to it." if unfinished else ""
     decision = " or your decision on the build" if pending(view) else ""
-    return f"◌ {' · '.join(parts).rstrip('.')}. Nothing runs yet: {key}{decision} continues.{steer}"
+    return f"◌ {left.rstrip('.')}. Nothing runs yet: {key}{decision} continues.{steer}"
 
 
 def parting(view: SessionView, way_back: str) -> str:

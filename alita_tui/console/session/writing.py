@@ -13,6 +13,7 @@ from alita_tui.console.drafts import COMPOSER
 from alita_tui.console.messages import CommandAsked
 from alita_tui.console.session import slash
 from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.context_line import ContextLine
 from alita_tui.console.session.file_references import attached
 from alita_tui.console.session.queued import Queued
 from alita_tui.console.session.trace import Trace
@@ -58,6 +59,8 @@ class Writing(Screen[None]):
 
     @on(Composer.Offered)
     async def _offered(self, message: Composer.Offered) -> None:
+        for line in self.query(ContextLine):
+            line.draw()
         lists = self.query("Completions")
         if message.offer is None:
             lists.set(display=False)

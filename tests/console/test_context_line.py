@@ -136,7 +136,7 @@ async def test_the_line_names_the_keys_of_an_open_list_and_of_a_field() -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, envelopes[-1].seq)
         await pilot.press("slash", *"st")
-        await until(pilot, lambda: line(app).startswith("Enter take   ↑ ↓ choose   Esc close"))
+        await until(pilot, lambda: line(app).startswith("Tab take   ↑ ↓ choose   Esc close"))
         await pilot.press("escape")
         await until(pilot, lambda: line(app).startswith("Enter send"))
         await pilot.press("ctrl+u", "ctrl+r")

@@ -7,12 +7,14 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input
 
 from alita_tui.console.replay.bar import ReplayBar
 from alita_tui.console.replay.timeline import FLAG, GLYPHS, Timeline, cell_of, draw, position_of
+from alita_tui.console.replay.words import state
 from alita_tui.console.themes import ThemedApp, load
 from alita_tui.console.widgets.figures import clock_time, spoken
 from alita_tui.console.widgets.plain import Plain
@@ -23,7 +25,7 @@ from alita_tui.spine.sessions import Bookmark
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import mark
-from tests.support import streams
+from tests.support import goldens, streams
 
 THEMES = Path(__file__).parents[2] / "themes"
 WALK = [one for one in streams.walkthrough() if one.durable]
@@ -298,3 +300,12 @@ async def test_the_timeline_mounts_alone_and_empty() -> None:
         app.query_one(Timeline).advance(5)
         await pilot.pause()
         await pilot.click(Timeline)
+
+
+@pytest.mark.parametrize("width", range(40, 130, 3))
+def test_the_line_of_a_replay_leaves_words_out_whole(width: int) -> None:
+    playback = Playback(Recording(goldens.walkthrough()), position=86)
+    assert playback.skipped >= 1
+    text = state(playback, (), width, rewound=False).plain
+    assert "skipped" in text or "ski" not in text
+    assert cell_len(text) <= width

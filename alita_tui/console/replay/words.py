@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from alita_tui.console.replay.player import Player
@@ -40,20 +41,23 @@ def state(
     ]
     if rewound and now is not None:
         parts.append(f"now {NOW.get(now, 'working')}")
-    if player.skipped >= 1:
-        parts.append(f"» {spoken(player.skipped)} skipped")
     if player.breakpoints:
         parts.append(f"stops at {player.breakpoints}")
     bookmark_here = next((bookmark for bookmark in bookmarks if bookmark.seq == player.seq), None)
     if bookmark_here is not None:
         parts.append(f"{FLAG} {bookmark_here.note}".rstrip())
+    if player.skipped >= 1:
+        parts.append(f"» {spoken(player.skipped)} skipped")
     banner = " REPLAY — nothing runs "
     if rewound:
         working = now not in NOW
         banner = " LOOKING BACK — the task continues " if working else " LOOKING BACK "
+    room = width - len(banner) - 2
+    while len(parts) > 3 and cell_len(" · ".join(parts)) > room:
+        parts.pop()  # the most important ones come first
     return Content.assemble(
         (banner, "bold reverse $alita-approval"),
-        (cut("  " + " · ".join(parts), width - len(banner)), "$foreground"),
+        ("  " + cut(" · ".join(parts), room), "$foreground"),
     )
 
 

@@ -43,7 +43,7 @@ _WORDS = {
 _RATINGS = ("good", "not good", "should be", "undo")
 """Words of the keys that rate a row: on a narrow line these keys share one word."""
 _LISTS: Mapping[str, tuple[Item, ...]] = {
-    "command": (("Enter", "take"), ("↑ ↓", "choose"), ("Esc", "close")),
+    "command": (("Tab", "take"), ("↑ ↓", "choose"), ("Esc", "close")),
     "file": (("Tab", "take"), ("↑ ↓", "choose"), ("Esc", "close")),
     "earlier": (("Enter", "take"), ("↑ ↓", "choose"), ("Esc", "close")),
 }

@@ -7,7 +7,7 @@ person had forgotten is known by digests alone and does not come back.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
 import msgspec
@@ -16,7 +16,7 @@ from alita_tui.events import Json, MemoryItem, Rating
 from alita_tui.memory.lessons import FOOTNOTE, recipe_id
 from alita_tui.memory.pipeline import offerable
 from alita_tui.memory.recipes import Graph
-from alita_tui.memory.relevance import Relevance
+from alita_tui.memory.relevance import Relevance, why_of
 from alita_tui.memory.stated import fact, stems, subject_of
 from alita_tui.memory.stored import (
     TRUST,
@@ -25,6 +25,7 @@ from alita_tui.memory.stored import (
     bears_on,
     closes,
     content_digest,
+    contradicts,
     encodable,
     id_digest,
     read,
@@ -32,7 +33,7 @@ from alita_tui.memory.stored import (
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.memory import OFFERED, REJECTION, Forgotten, Remembered
-from alita_tui.spine.ranking import Ranker, words
+from alita_tui.spine.ranking import Ranker
 from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near, Vectors
 from alita_tui.spine.text import one_line
 
@@ -54,11 +55,6 @@ _LESSONS = 5
 _TASKS = 12
 """Number of newest tasks that a recipe stores."""
 _TOMBSTONE = "forgotten:"
-
-
-def _why(matched: tuple[str, ...]) -> str:
-    """Return the words of a match that carry meaning, the weightiest first."""
-    return ", ".join([word for word in matched if words(word)][:8])
 
 
 class Recollection:
@@ -104,7 +100,8 @@ class Recollection:
     def write(self, item: MemoryItem) -> tuple[str, ...] | None:
         """Store one item; a known recipe counts one more success, once per source. Raise StoreError.
 
-        Any other item with the same id is replaced, unless the person edited it. See `Memory.write`.
+        Any other item with the same id is replaced, unless the person edited it and has not said it again since. See
+        `Memory.write`.
         """
         with self._guard:
             self._refresh()
@@ -120,16 +117,17 @@ class Recollection:
             if new.is_recipe:
                 self._count(new, existing, source)
                 return ()
-            if existing is not None and existing.item.origin == "person":
+            if existing is None:
+                return self._save_fact(new).closes
+            learned_again = source in existing.sources or TRUST[item.origin] < TRUST["person"]
+            if existing.item.origin == "person" and learned_again:
                 return ()  # the person's edit is not overwritten
-            if existing is not None and source in existing.sources and existing.item.text == item.text:
+            if source in existing.sources and existing.item.text == item.text:
                 return existing.closes  # written again, as after a crash
-            if existing is not None:
-                sources = (*existing.sources, source)[-_TASKS:]
-                new = msgspec.structs.replace(
-                    new, sources=sources, pinned=existing.pinned, project=existing.project
-                )
-            return self._save_fact(new).closes
+            sources = (*existing.sources, source)[-_TASKS:]
+            new = msgspec.structs.replace(new, sources=sources, pinned=existing.pinned)
+            elsewhere = not existing.until and existing.project != self._project
+            return self._save_fact(new, shared=elsewhere).closes
 
     def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
         """Return lessons for a build: first those about its name, the newest first, then others that are relevant."""
@@ -140,7 +138,7 @@ class Recollection:
             query = f"{name.replace('_', ' ')} {goal}"
             matches = [match for match in self._other_items.rank(query) if match.key in rejections]
             near = [
-                msgspec.structs.replace(rejections[match.key], score=match.cover, why=_why(match.words))
+                msgspec.structs.replace(rejections[match.key], score=match.cover, why=why_of(match.words))
                 for match in matches
                 if match.cover >= _RELEVANT
             ]
@@ -288,31 +286,19 @@ class Recollection:
                 )
             )  # fmt: skip
 
-    def _save_fact(self, newer: StoredItem) -> StoredItem:
+    def _save_fact(self, newer: StoredItem, *, shared: bool = False) -> StoredItem:
         """Store an item and close the facts that it contradicts. Return it with their ids.
 
-        The item names them, so after a crash in between no two facts that contradict each other hold.
+        The item names them, so after a crash in between no two facts that contradict each other hold. What replaces
+        a shared fact is shared, and so is what `shared` says was stated in another project before.
         """
-        newer = msgspec.structs.replace(newer, closes=tuple(self._contradicted(newer)))
+        closed = {key: older for key, older in self._stored.items() if contradicts(newer, older)}
+        shared = shared or not all(older.project for older in closed.values())
+        newer = msgspec.structs.replace(newer, closes=tuple(closed), project="" if shared else newer.project)
         self._save(newer)
-        for closed in newer.closes:
-            self._save(msgspec.structs.replace(self._stored[closed], until=newer.at))
+        for older in closed.values():
+            self._save(msgspec.structs.replace(older, until=newer.at))
         return newer
-
-    def _contradicted(self, newer: StoredItem) -> Iterator[str]:
-        """Yield the facts with the same subject but another statement, unless their origin is trusted more.
-
-        So neither a tool's result nor an answer to a model's question closes a statement of the person.
-        """
-        about = stems(newer.item.subject)
-        if newer.sort != "fact" or not about:
-            return
-        for item_id, older in self._stored.items():
-            same_subject = older.sort == "fact" and not older.until and stems(older.item.subject) == about
-            if item_id == newer.item.item_id or not same_subject or older.project not in ("", newer.project):
-                continue
-            if TRUST[older.item.origin] <= TRUST[newer.item.origin]:
-                yield item_id
 
     def _change(self, item_id: str, **changes: object) -> Remembered:
         with self._guard:
@@ -369,15 +355,18 @@ class Recollection:
             share = fit.score / (fits[0].score or 1.0)
             value = fit.chance * share * stored.trust * stored.freshness(now)
             if value >= _WORTH:
-                meaning = _why(fit.words) or _OTHER_WORDS
+                meaning = why_of(fit.words) or _OTHER_WORDS
                 why = f"{meaning}; fits with {fit.chance:.0%}" if len(recipes) == 0 else meaning
                 item = stored.shown(self._project)
                 recipes.append(msgspec.structs.replace(item, score=round(value, 4), why=why))
         return sorted(recipes, key=lambda recipe: -recipe.score)
 
     def _relevant_others(self, task: str, near: Near) -> list[MemoryItem]:
+        """Return the other items that bear on a task; a fact of this project replaces a shared one of its subject."""
         now, task_stems = self._now(), {*stems(task)}
         alike: dict[str, MemoryItem] = {}
+        own_subjects: set[tuple[str, ...]] = set()
+        shared: set[str] = set()
         for match in self._other_items.rank(task, cosines=near.cosines, background=near.background):
             stored = self._stored[match.key]
             relevant = max(match.cover, bears_on(stored, task_stems), min(_CLOSE * match.close, 1.0))
@@ -387,12 +376,21 @@ class Recollection:
             if value < _WORTH:
                 continue
             item = msgspec.structs.replace(
-                stored.shown(self._project), score=round(value, 4), why=_why(match.words) or _OTHER_WORDS
+                stored.shown(self._project), score=round(value, 4), why=why_of(match.words) or _OTHER_WORDS
             )
             gist = content_digest(item)
             if gist not in alike or alike[gist].score < item.score:
                 alike[gist] = item
-        return sorted(alike.values(), key=lambda item: -item.score)[:_OTHERS]
+            if item.subject and stored.project:
+                own_subjects.add(stems(item.subject))
+            elif item.subject:
+                shared.add(gist)
+        held = [
+            item
+            for gist, item in alike.items()
+            if gist not in shared or stems(item.subject) not in own_subjects
+        ]
+        return sorted(held, key=lambda item: -item.score)[:_OTHERS]
 
     def _refresh(self) -> None:
         """Read what changed; `all` returns the same tuple as long as nothing did."""

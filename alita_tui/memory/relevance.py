@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from alita_tui.events import Value
-from alita_tui.spine.ranking import Ranked, Ranker, Served
+from alita_tui.spine.ranking import Ranked, Ranker, Served, words
 from alita_tui.spine.ranking.vectors import NOT_ENCODED, Near
 
 _MOST = 3
@@ -165,3 +165,8 @@ def _close(ranked: Sequence[Ranked]) -> list[Ranked]:
 def _chance(weights: Features, features: Features) -> float:
     odds = sum(weight * feature for weight, feature in zip(weights, features, strict=True))
     return round(1 / (1 + math.exp(-max(-30.0, min(odds, 30.0)))), 4)
+
+
+def why_of(matched: tuple[str, ...]) -> str:
+    """Return the words of a match that carry meaning, the weightiest first."""
+    return ", ".join([word for word in matched if words(word)][:8])

@@ -146,6 +146,20 @@ def bears_on(stored: StoredItem, task_stems: set[str]) -> float:
     return _ABOUT * share if share == 1 or (share >= 0.5 and matching > 1) else 0.0
 
 
+def contradicts(newer: StoredItem, older: StoredItem) -> bool:
+    """Return whether a fact says something else of the same subject than an older one, which holds where it does.
+
+    Neither a tool's result nor an answer to a model's question contradicts a statement of the person: their origin is
+    trusted less.
+    """
+    if not (newer.sort == older.sort == "fact") or older.until or newer.item.item_id == older.item.item_id:
+        return False
+    if older.project not in ("", newer.project) or TRUST[older.item.origin] > TRUST[newer.item.origin]:
+        return False
+    about = stems(newer.item.subject)
+    return bool(about) and about == stems(older.item.subject)
+
+
 def closes(newer: StoredItem, older: StoredItem) -> bool:
     """Return whether the newer fact still replaces the older one, which may have been restated since."""
     return older.at < newer.at or (older.at == newer.at and newer.item.item_id not in older.closes)

@@ -1,0 +1,74 @@
+"""What the person says again, elsewhere or after an edit: their newest word holds where they said it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from alita_tui.events import MemoryItem
+from alita_tui.memory.recall import Recollection
+from alita_tui.store.documents import DocumentTable
+
+SEVENTEEN = MemoryItem(
+    item_id="fact:17", memory="semantic", text="our VAT rate is 17 percent", subject="our VAT rate",
+    source_session="s", source_seq=3, origin="statement",
+)  # fmt: skip
+NINETEEN = replace(SEVENTEEN, item_id="fact:19", text="our VAT rate is 19 percent")
+ASKED = "what is our VAT rate?"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.json"
+
+
+def memory(path: Path, project: str = "") -> Recollection:
+    return Recollection(DocumentTable(path, "items"), project=project)
+
+
+def recalled(kept: Recollection) -> list[str]:
+    return [item.text for item in kept.recall(ASKED)]
+
+
+@pytest.mark.parametrize("origin", ["statement", "correction"])
+def test_what_is_stated_after_an_edit_replaces_the_edit(path: Path, origin: str) -> None:
+    kept = memory(path)
+    kept.write(SEVENTEEN)
+    kept.edit("fact:17", "our VAT rate is 18 percent")
+    kept.write(replace(SEVENTEEN, source_session="later", origin=origin))
+    assert recalled(kept) == [SEVENTEEN.text]
+
+
+def test_an_edit_is_not_undone_by_the_event_that_it_corrects_nor_by_a_result(path: Path) -> None:
+    kept = memory(path)
+    kept.write(SEVENTEEN)
+    kept.edit("fact:17", "our VAT rate is 18 percent")
+    kept.write(SEVENTEEN)
+    kept.write(replace(SEVENTEEN, source_session="later", origin="result"))
+    assert recalled(kept) == ["our VAT rate is 18 percent"]
+
+
+def test_what_is_stated_in_two_projects_holds_in_both(path: Path) -> None:
+    shop, bank = memory(path, "shop"), memory(path, "bank")
+    shop.write(SEVENTEEN)
+    bank.write(NINETEEN)
+    bank.write(replace(SEVENTEEN, source_session="later"))
+    assert recalled(bank) == recalled(shop) == [SEVENTEEN.text]
+
+
+def test_what_replaces_a_shared_fact_is_shared(path: Path) -> None:
+    shop, bank = memory(path, "shop"), memory(path, "bank")
+    shop.write(SEVENTEEN)
+    shop.move("fact:17", "")
+    bank.write(replace(NINETEEN, origin="correction"))
+    assert recalled(shop) == recalled(bank) == [NINETEEN.text]
+
+
+def test_a_project_s_own_fact_comes_before_a_shared_one(path: Path) -> None:
+    shop, bank, farm = (memory(path, project) for project in ("shop", "bank", "farm"))
+    farm.write(NINETEEN)
+    for kept, session in ((shop, "a"), (bank, "b")):
+        kept.write(replace(SEVENTEEN, source_session=session))
+    assert recalled(farm) == [NINETEEN.text] and recalled(bank) == [SEVENTEEN.text]

@@ -189,7 +189,7 @@ class _Course:
             outcome = RunOutcome(
                 run=f"{self._session}/{event.build_id}", at=envelope.at.isoformat(), task=self._task,
                 grade=rating.rating if rating else "ran", share=1.0 if rating else 0.0,
-                text=rating.text or rating.expected if rating else "", undone=rating is None,
+                text=rating.remark if rating else "", undone=rating is None,
             )  # fmt: skip
             yield outcome, (event.card.name, event.card.version)
 
@@ -240,9 +240,9 @@ class _Course:
         share, text = 1.0, ""
         for feedback in self._feedback:  # the newest counts
             if feedback.call_id == call_id:
-                grade, share, text = feedback.rating, 1.0, feedback.text
+                grade, share, text = feedback.rating, 1.0, feedback.remark
             elif feedback.answer and call_id in self._rated:
-                grade, share, text = feedback.rating, 1 / len(self._rated), feedback.text
+                grade, share, text = feedback.rating, 1 / len(self._rated), feedback.remark
         answered_part = self._answered_part(self._calls[call_id]) if grade in ("accepted", "up") else ""
         undone = self._taken_back and grade not in ("up", "down")
         return msgspec.structs.replace(

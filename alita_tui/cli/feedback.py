@@ -81,8 +81,7 @@ def _show(app: AppContext, session: str, *, json: bool) -> None:
         else "No answer."
     )
     for rating in valid_ratings(ratings):
-        words = f": {rating.text}" if rating.text else ""
-        words += f"; it should be: {rating.expected}" if rating.expected else ""
+        words = f": {rating.remark}" if rating.remark else ""
         target = _target(rating, "an answer").removeprefix("for ")
         typer.echo(reveal(f"{'👍' if rating.rating == 'up' else '👎'} {target}{words}"))
     typer.echo(f"Rate it with: alita feedback {session} --up | --down [TEXT] | --should-be TEXT | --undo")

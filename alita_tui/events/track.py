@@ -110,6 +110,12 @@ class FeedbackGiven(Fact, frozen=True):
     """The rated build, which became a tool; empty for an answer or a run."""
 
     @property
+    def remark(self) -> str:
+        """Return what the person said of it, and what it should be; empty if they gave neither."""
+        expected = f"it should be: {self.expected}" if self.expected else ""
+        return "; ".join(filter(None, (self.text, expected)))
+
+    @property
     def target(self) -> RatingTarget:
         """Return the rated thing."""
         return self.task_id, self.call_id, self.build_id

@@ -26,6 +26,7 @@ from alita_tui.registry.trust import RELIED_ON, failing
 from alita_tui.spine.fence import defused, fenced
 from alita_tui.spine.ports.builds import BuildOrder, FailedCall
 from alita_tui.spine.requirements import NPM, distribution, raised
+from alita_tui.spine.reserved_names import reserved
 from alita_tui.spine.text import counted, one_line
 
 Kind = Literal["repair", "upgrade", "repin", "describe", "generalise", "narrow", "split", "retire"]
@@ -127,6 +128,9 @@ def _proposals_for(tool: ToolFacts, now: datetime) -> Iterator[Proposal]:
         return
     for propose in (_retire_unused, _repair, _upgrade, _repin, _describe, _merge, _narrow, _split):
         proposal = propose(tool, now)
+        if proposal is not None and proposal.order is not None and reserved(str(proposal.order.name)):
+            # Nothing can be built under a starter's name. Known faults of its packages are told all the same.
+            proposal = _retire(tool.record, proposal.reason) if proposal.kind == "upgrade" else None
         if proposal is not None:
             yield proposal
             if proposal.kind == "retire":

@@ -15,10 +15,7 @@ def feedback_title(event: FeedbackGiven) -> str:
     if event.undone:
         return f"You took {mark} for {subject} back"
     judgement = "is good" if event.rating == "up" else "is not good"
-    remark = f": {event.text}" if event.text else ""
-    return f"{mark} {subject} {judgement}{remark}" + (
-        f"; it should be: {event.expected}" if event.expected else ""
-    )
+    return f"{mark} {subject} {judgement}" + (f": {event.remark}" if event.remark else "")
 
 
 def feedback_row(event: FeedbackGiven) -> tuple[str, str, Tone]:

@@ -141,6 +141,16 @@ async def test_the_person_says_that_an_answer_is_wrong_and_the_tool_is_trusted_l
     assert told == "The person finds that answer wrong: I meant four twice: 44"
 
 
+async def test_what_an_answer_should_be_is_kept_for_a_repair_of_the_tool(tmp_path: Path) -> None:
+    made = lab(tmp_path, RUN, say("answer", text="It is 8."))
+    made.sandbox.runs = [EIGHT]
+    await made.play(TASK, when=rate("down", "four twice"))
+    await made.play(GiveFeedback(rating="down", expected="44"))
+    assert made.shelf.track("double_it", 1).outcomes[0].text == "it should be: 44"
+    await made.play(GiveFeedback(rating="down", text="I meant four twice", expected="44"))
+    assert made.shelf.track("double_it", 1).outcomes[0].text == "I meant four twice; it should be: 44"
+
+
 async def test_a_single_run_can_be_rated_and_a_row_of_another_kind_cannot(tmp_path: Path) -> None:
     made = lab(tmp_path, RUN, say("answer", text="It is 8."))
     made.sandbox.runs = [EIGHT]

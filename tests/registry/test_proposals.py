@@ -153,6 +153,28 @@ def test_an_unused_tool_is_proposed_for_archiving_unless_pinned_or_called() -> N
         assert proposals([known(runs=0, **options)], NOW) == (), kept
 
 
+def test_no_build_is_proposed_under_the_name_of_a_tool_that_comes_with_alita() -> None:
+    """No build may have such a name, so it would only spend money."""
+    bypassed = Track(name="csv_table", version=1, showings=showings(False, False, False))
+    for tool in (
+        known(outcomes("ran", "down"), name="csv_table", origin="starter"),
+        known(bypassed, name="csv_table", origin="starter"),
+        known(name="csv_table", origin="starter", asks=Capabilities(workspace="read"), unused=("workspace:read",), served=9),
+    ):  # fmt: skip
+        assert proposals([tool], NOW) == ()
+    faulty = only(
+        known(
+            name="pdf_text",
+            origin="starter",
+            faults=(("pypdf", "CVE-1"),),
+            requirements=("pypdf>=5",),
+            lock=Lock(packages=(LockedPackage(name="pypdf", version="5.0"),)),
+        )
+    )
+    assert faulty.order is None and faulty.command == "alita tools archive pdf_text --version 1"
+    assert "CVE-1" in faulty.reason
+
+
 def test_unused_grants_are_dropped_by_a_draft_without_a_model() -> None:
     asks = Capabilities(network=("a.org:443", "b.org:443"), workspace="write", model_calls=2)
     unused = ("network:b.org:443", "workspace:write", "model:2")

@@ -8,7 +8,6 @@ from alita_tui.spine.commands import Improve
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.memory import Remembered
-from alita_tui.spine.reserved_names import reserved
 from alita_tui.spine.text import one_line
 
 
@@ -21,13 +20,13 @@ def pipeline(app: AppContext, item_id: str, name: str = "") -> tuple[Remembered,
     from alita_tui.registry.task_library import TaskLibrary
     from alita_tui.runtimes.file_parameters import leaves_files, takes_files
     from alita_tui.runtimes.port import ContractError
-    from alita_tui.toolsmith.contract import normalise
+    from alita_tui.toolsmith.contract import name_fault, normalise
     from alita_tui.toolsmith.pinning import pinned
 
     recipe = app.memory.find(item_id)
     chosen = name or name_for(recipe)
-    if owner := reserved(chosen):
-        raise UsageError(f"No tool can be called {chosen}: it is {owner}.", hint="Choose one with --name.")
+    if chosen and (fault := name_fault(chosen)):
+        raise UsageError(f"{fault}.", hint="Choose another name with --name.")
     tools = {str(step.tool): app.library.get(str(step.tool)).draft for step in recipe.steps}
     if files := [tool for tool, draft in tools.items() if takes_files(draft) or leaves_files(draft)]:
         raise UsageError(

@@ -40,8 +40,8 @@ def _answer(request):
             return json.load(answer)
     except urllib.error.HTTPError as error:
         raise ValueError(error.read().decode()) from error
-
-
+'''
+_AT = '''
 def _at(value, *keys):
     """Return a part of a result."""
     for key in keys:
@@ -50,6 +50,7 @@ def _at(value, *keys):
         value = value[key]
     return value
 '''
+"""Only for a recipe that takes a result apart: a line that never runs is a finding in the review."""
 
 
 def offerable(recipe: Remembered) -> bool:
@@ -116,7 +117,14 @@ def _code(
 ) -> str:
     signature = ", ".join(f"{name}: {_hint(schema)}" for name, schema in schemas_by_name.items())
     doc = description.replace("\\", "/").replace('"', "'")
-    lines = [_HEAD.format(doc=doc), "", f"def run({signature}) -> {_hint(output)}:", f'    """{doc}"""']
+    parts = any("#" in reference for step in steps for reference in _references(step.arguments))
+    lines = [
+        _HEAD.format(doc=doc),
+        *([_AT] if parts else []),
+        "",
+        f"def run({signature}) -> {_hint(output)}:",
+    ]
+    lines.append(f'    """{doc}"""')
     for number, step in enumerate(steps, 1):
         lines.append(f"    arguments = {_expression(step.arguments)}")
         address = f'os.environ["ALITA_BROKER"] + "/tools/{step.tool}"'
@@ -277,5 +285,7 @@ def _references(value: Json) -> list[str]:
 
 def name_for(recipe: Remembered) -> str:
     """Return a name for a recipe's tool: `csv_read_then_bar_chart`."""
-    tools = dict.fromkeys(str(step.tool) for step in recipe.steps)
-    return "_then_".join(tools)[:60].rstrip("_")
+    tools = [str(step.tool) for step in recipe.steps]
+    distinct = dict.fromkeys(tools)
+    # The calls of a single tool need another name than that tool.
+    return "_then_".join(distinct if len(distinct) > 1 else tools)[:60].rstrip("_")

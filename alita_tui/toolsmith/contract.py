@@ -91,12 +91,17 @@ def _text(problems: list[str], arguments: Mapping[str, Json], field: str) -> str
     return ""
 
 
+def name_fault(name: str) -> str:
+    """Return why no tool can have this name; empty if one can."""
+    if not _NAME.fullmatch(name):
+        return f"{one_line(name, 80)!r} is not snake_case of at most 64 characters, a letter first"
+    owner = reserved(name)
+    return f"{name} is the name of {owner}; choose one that says what the tool does" if owner else ""
+
+
 def _text_fault(field: str, value: str) -> str:
     if field == "name":
-        if not _NAME.fullmatch(value):
-            return f"{one_line(value, 80)!r} is not snake_case of at most 64 characters, a letter first"
-        owner = reserved(value)
-        return f"{value} is the name of {owner}; choose one that says what the tool does" if owner else ""
+        return name_fault(value)
     largest = _LARGEST_DESCRIPTION if field == "description" else LARGEST_TEXT
     try:
         return f"it is longer than {largest} bytes" if len(value.encode()) > largest else ""

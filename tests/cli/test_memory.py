@@ -134,6 +134,17 @@ def test_a_recipe_that_is_not_offered_says_when_it_would_be(home: Path, tmp_path
     assert refused.returncode == 2 and "worked 3 times" in refused.stderr
 
 
+@pytest.mark.parametrize("name", ["Bad Name!", "../evil", "calculator", "list"])
+def test_a_recipe_is_not_shown_as_a_tool_whose_name_no_tool_can_have(
+    home: Path, tmp_path: Path, name: str
+) -> None:
+    app = open_app(tmp_path)
+    app.memory.write(MemoryItem(item_id="recipe:1", memory="procedural", text="sum", tools=("add",)))
+    app.close()
+    refused = memory(home, "tool", "recipe:1", "--name", name)
+    assert refused.returncode == 2 and name in refused.stderr and "--name" in refused.stderr
+
+
 def test_a_project_is_a_repository_or_a_folder_but_never_the_home_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

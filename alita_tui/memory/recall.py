@@ -17,7 +17,7 @@ from alita_tui.memory.lessons import FOOTNOTE, recipe_id
 from alita_tui.memory.pipeline import offerable
 from alita_tui.memory.recipes import Graph
 from alita_tui.memory.relevance import Relevance, why_of
-from alita_tui.memory.stated import fact, stems, subject_of
+from alita_tui.memory.stated import about, fact, stems, subject_of
 from alita_tui.memory.stored import (
     TRUST,
     StoredItem,
@@ -382,13 +382,13 @@ class Recollection:
             if gist not in alike or alike[gist].score < item.score:
                 alike[gist] = item
             if item.subject and stored.project:
-                own_subjects.add(stems(item.subject))
+                own_subjects.add(about(item.subject))
             elif item.subject:
                 shared.add(gist)
         held = [
             item
             for gist, item in alike.items()
-            if gist not in shared or stems(item.subject) not in own_subjects
+            if gist not in shared or about(item.subject) not in own_subjects
         ]
         return sorted(held, key=lambda item: -item.score)[:_OTHERS]
 

@@ -40,6 +40,8 @@ SENTENCE = re.compile(r"[^.!?\n;]+(?:[.!?](?=\S)[^.!?\n;]+)*")
 """A dot inside a word, as in 3.5 or example.org, ends nothing."""
 _WHOLE = re.compile(rf"(?:{SENTENCE.pattern})?[.!?;\s]*")
 """A sentence with the marks behind it."""
+_MARK = re.compile(r"\S*\d\S*|(?<=\s)[A-HJ-Z](?!\S)")
+"""A number, a name with one, or a letter by itself: words of a task leave them out, because they are data there."""
 PRONOUN = re.compile(r"(?:it|that|this|they|these|those|he|she)\b", re.IGNORECASE)
 
 
@@ -72,6 +74,12 @@ def fact(subject: str, statement: str, session_id: str, seq: int, origin: Memory
 def stems(subject: str) -> tuple[str, ...]:
     """Return a subject's stems: two facts with the same stems are about the same thing."""
     return tuple(sorted({stem for stem, _ in words(subject)}))
+
+
+def about(subject: str) -> tuple[str, ...]:
+    """Return what a subject is about: its stems, and what tells it from another of its kind, as in `room 12`."""
+    marks = (match[0].strip(".,:;!?()\"'").casefold() for match in _MARK.finditer(subject))
+    return tuple(sorted({*stems(subject), *filter(None, marks)}))
 
 
 def asked_of(text: str) -> str:

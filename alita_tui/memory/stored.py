@@ -12,7 +12,7 @@ import msgspec
 from alita_tui.events import Json, MemoryItem, Rating, Value, ready
 from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.recipes import Graph, in_words
-from alita_tui.memory.stated import stems
+from alita_tui.memory.stated import about, stems
 from alita_tui.spine.ports.memory import MemorySort, Remembered, record_words, sort_of
 
 TRUST = {
@@ -140,9 +140,9 @@ class Tombstone(Value, frozen=True):
 
 def bears_on(stored: StoredItem, task_stems: set[str]) -> float:
     """Return the relevance of a fact by the share of its subject that the task names."""
-    about = stems(stored.item.subject) if stored.sort == "fact" else ()
-    matching = sum(stem in task_stems for stem in about)
-    share = matching / len(about) if about else 0.0
+    subject = stems(stored.item.subject) if stored.sort == "fact" else ()
+    matching = sum(stem in task_stems for stem in subject)
+    share = matching / len(subject) if subject else 0.0
     return _ABOUT * share if share == 1 or (share >= 0.5 and matching > 1) else 0.0
 
 
@@ -156,8 +156,8 @@ def contradicts(newer: StoredItem, older: StoredItem) -> bool:
         return False
     if older.project not in ("", newer.project) or TRUST[older.item.origin] > TRUST[newer.item.origin]:
         return False
-    about = stems(newer.item.subject)
-    return bool(about) and about == stems(older.item.subject)
+    subject = about(newer.item.subject)
+    return bool(subject) and subject == about(older.item.subject)
 
 
 def closes(newer: StoredItem, older: StoredItem) -> bool:

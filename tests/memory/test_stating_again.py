@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from alita_tui.events import MemoryItem
 from alita_tui.memory.recall import Recollection
+from alita_tui.memory.stated import fact, stated
 from alita_tui.store.documents import DocumentTable
 
 SEVENTEEN = MemoryItem(
@@ -72,3 +73,31 @@ def test_a_project_s_own_fact_comes_before_a_shared_one(path: Path) -> None:
     for kept, session in ((shop, "a"), (bank, "b")):
         kept.write(replace(SEVENTEEN, source_session=session))
     assert recalled(farm) == [NINETEEN.text] and recalled(bank) == [SEVENTEEN.text]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("room 12 is the office", "room 13 is the kitchen"),
+        ("our tax in 2025 is 19 percent", "our tax in 2026 is 21 percent"),
+        ("plan A is the cheap one", "plan B is the quick one"),
+        ("server-1 is in Kiel", "server-2 is in Bonn"),
+        ("the port of 10.0.0.1 is 80", "the port of 10.0.0.2 is 81"),
+    ],
+)
+def test_what_differs_in_a_number_or_a_letter_is_no_contradiction(
+    path: Path, first: str, second: str
+) -> None:
+    kept = memory(path)
+    for number, text in enumerate((first, second)):
+        item = said(text, number)
+        assert kept.write(item) == ()
+    other = said(f"{first} no longer", 3)
+    assert kept.write(other) == (said(first, 0).item_id,), "the same thing is still corrected"
+
+
+def said(text: str, seq: int) -> MemoryItem:
+    ((subject, statement, _),) = stated(f"Remember that {text}.")
+    item = fact(subject, statement, "s", seq, "statement")
+    assert item is not None
+    return item

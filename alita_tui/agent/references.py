@@ -31,6 +31,7 @@ from alita_tui.spine.errors import RegistryError, StoreError, UsageError
 from alita_tui.spine.history import of_kind
 from alita_tui.spine.levels import shallow_json
 from alita_tui.spine.ports.artefacts import Artefacts
+from alita_tui.spine.ports.memory import OWN_WORDS
 from alita_tui.spine.ports.sandbox import InputFile, input_path
 
 LARGEST_RESULT = 16 << 10
@@ -44,7 +45,7 @@ _BASE64 = "base64"
 _MOST_EVIDENCE = 8_000_000
 _EVIDENCE = (
     e.TaskSubmitted, e.Steered, e.QuestionAnswered, e.ToolReturned, e.PageRead, e.WebSearched, e.LookedBack,
-    e.ArtefactAdded, e.ContextGiven,
+    e.ArtefactAdded, e.ContextGiven, e.MemoryRecalled,
 )  # fmt: skip
 _FILE_NAME = re.compile(r"[\w-][\w. -]{0,118}\.[A-Za-z0-9]{1,8}")
 
@@ -214,6 +215,8 @@ class References:
                 return f"{file.name} {file.size} {file.preview}"
             case e.ContextGiven(blocks=blocks):
                 return "\n".join(block.text for block in blocks)
+            case e.MemoryRecalled(items=items):  # of the rest, much is what a model answered
+                return "\n".join(item.text for item in items if item.origin in (*OWN_WORDS, "answer"))
             case _:
                 return ""
 

@@ -17,7 +17,7 @@ from alita_tui.memory.lessons import FOOTNOTE, recipe_id
 from alita_tui.memory.pipeline import offerable
 from alita_tui.memory.recipes import Graph
 from alita_tui.memory.relevance import Relevance, why_of
-from alita_tui.memory.stated import about, fact, stems, subject_of
+from alita_tui.memory.stated import about, fact, subject_of
 from alita_tui.memory.stored import (
     TRUST,
     StoredItem,
@@ -363,13 +363,13 @@ class Recollection:
 
     def _relevant_others(self, task: str, near: Near) -> list[MemoryItem]:
         """Return the other items that bear on a task; a fact of this project replaces a shared one of its subject."""
-        now, task_stems = self._now(), {*stems(task)}
+        now, named = self._now(), {*about(task)}
         alike: dict[str, MemoryItem] = {}
         own_subjects: set[tuple[str, ...]] = set()
         shared: set[str] = set()
         for match in self._other_items.rank(task, cosines=near.cosines, background=near.background):
             stored = self._stored[match.key]
-            relevant = max(match.cover, bears_on(stored, task_stems), min(_CLOSE * match.close, 1.0))
+            relevant = max(match.cover, bears_on(stored, named), min(_CLOSE * match.close, 1.0))
             if relevant < _RELEVANT or stored.until or stored.project not in ("", self._project):
                 continue
             value = relevant * stored.trust * stored.freshness(now)
@@ -390,7 +390,8 @@ class Recollection:
             for gist, item in alike.items()
             if gist not in shared or about(item.subject) not in own_subjects
         ]
-        return sorted(held, key=lambda item: -item.score)[:_OTHERS]
+        named_here = {item.item_id: len(named & {*about(item.text)}) for item in held}  # numbers, too
+        return sorted(held, key=lambda item: (-item.score, -named_here[item.item_id]))[:_OTHERS]
 
     def _refresh(self) -> None:
         """Read what changed; `all` returns the same tuple as long as nothing did."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
 
 from alita_tui.events import MemoryItem, MemoryOrigin
@@ -76,6 +77,7 @@ def stems(subject: str) -> tuple[str, ...]:
     return tuple(sorted({stem for stem, _ in words(subject)}))
 
 
+@lru_cache(maxsize=1 << 14)
 def about(subject: str) -> tuple[str, ...]:
     """Return what a subject is about: its stems, and what tells it from another of its kind, as in `room 12`."""
     marks = (match[0].strip(".,:;!?()\"'").casefold() for match in _MARK.finditer(subject))

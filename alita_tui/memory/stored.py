@@ -138,10 +138,10 @@ class Tombstone(Value, frozen=True):
     at: str = ""
 
 
-def bears_on(stored: StoredItem, task_stems: set[str]) -> float:
-    """Return the relevance of a fact by the share of its subject that the task names."""
+def bears_on(stored: StoredItem, named: set[str]) -> float:
+    """Return the relevance of a fact by the share of its subject's stems that the task names."""
     subject = stems(stored.item.subject) if stored.sort == "fact" else ()
-    matching = sum(stem in task_stems for stem in subject)
+    matching = sum(stem in named for stem in subject)
     share = matching / len(subject) if subject else 0.0
     return _ABOUT * share if share == 1 or (share >= 0.5 and matching > 1) else 0.0
 

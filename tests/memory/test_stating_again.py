@@ -101,3 +101,11 @@ def said(text: str, seq: int) -> MemoryItem:
     item = fact(subject, statement, "s", seq, "statement")
     assert item is not None
     return item
+
+
+def test_of_many_facts_alike_the_one_with_the_number_of_the_task_comes_first(path: Path) -> None:
+    kept = memory(path)
+    for number in range(1, 80):
+        kept.write(said(f"the depot number {number} of kind {number % 3} is in hall {number}", number))
+    first = kept.recall("where is depot number 77?")[0]
+    assert first.text.startswith("the depot number 77 ")

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from alita_tui.events import MemoryItem, TaskId, TaskOutcome
+from alita_tui.events import MemoryItem, RecipeStep, TaskId, TaskOutcome
 from alita_tui.memory.course import Course, course_of
 from alita_tui.memory.facts import facts_of
-from alita_tui.memory.recipes import steps_of
+from alita_tui.memory.recipes import manner, steps_of
 from alita_tui.memory.stated import asked_of
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.memory import FAILURE, ProposedFact
@@ -64,25 +64,26 @@ def _episode(course: Course) -> tuple[MemoryItem, ...]:
     )
 
 
-def recipe_id(tools: Sequence[str]) -> str:
-    """Return the item id of a chain of tools."""
-    return f"recipe:{sha256(chr(10).join(tools).encode()).hexdigest()[:16]}"
+def recipe_id(tools: Sequence[str], steps: Sequence[RecipeStep] = ()) -> str:
+    """Return the item id of a chain of tools that are called in this manner."""
+    return f"recipe:{sha256(chr(10).join((*tools, *manner(steps))).encode()).hexdigest()[:16]}"
 
 
 def _recipe(course: Course) -> tuple[MemoryItem, ...]:
-    """Return the calls of tools that answered the task; the same chain always gets the same id."""
+    """Return the calls of tools that answered the task; the same chain and manner always get the same id."""
     if course.outcome != "answered" or not course.chain:
         return ()
+    steps = steps_of(course)
     return (
         MemoryItem(
-            item_id=recipe_id(course.chain),
+            item_id=recipe_id(course.chain, steps),
             memory="procedural",
             text=one_line(asked_of(course.task), _TASK),
             source_session=course.session_id,
             source_seq=course.seq,
             tools=course.chain,
             outcome=course.outcome,
-            steps=steps_of(course),
+            steps=steps,
         ),
     )
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from alita_tui.events import Json, MemoryItem, Rating
-from alita_tui.memory.lessons import FOOTNOTE, recipe_id
+from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.pipeline import offerable
 from alita_tui.memory.recipes import Graph
 from alita_tui.memory.relevance import Relevance, why_of
@@ -152,9 +152,9 @@ class Recollection:
         return stored is not None and stored.graph.worked == OFFERED and offerable(stored.remembered())
 
     def record(self, tools: tuple[str, ...]) -> tuple[int, int]:
-        """Return how often this chain of tools answered a task, and how often it did not."""
-        recipe = self._current(recipe_id(tools))
-        return recipe.record if recipe is not None else (0, 0)
+        """Return how often this chain of tools, in whatever manner, answered a task, and how often it did not."""
+        recipes = [one for one in self._latest().values() if one.is_recipe and one.item.tools == tools]
+        return sum(one.record[0] for one in recipes), sum(one.record[1] for one in recipes)
 
     def recipe_failed(self, item_id: str) -> None:
         """Record that a task which followed this recipe was not answered. Raise StoreError."""
@@ -241,9 +241,7 @@ class Recollection:
             self._refresh()
             if (stored := self._stored.get(item_id)) is None:
                 return None
-            grave = Tombstone(
-                forgotten=id_digest(item_id), content=content_digest(stored.item), at=self._stamp()
-            )
+            grave = Tombstone.of(stored, self._stamp())
             if self.vectors:
                 self.vectors.clear()  # they can be rebuilt, and must hold nothing of a forgotten item
             # The tombstone first: after a crash in between, the item counts as forgotten.
@@ -306,10 +304,13 @@ class Recollection:
             self._save(stored)
             return stored.remembered()
 
-    def _current(self, item_id: str) -> StoredItem | None:
+    def _latest(self) -> dict[str, StoredItem]:
         with self._guard:
             self._refresh()
-            return self._stored.get(item_id)
+            return self._stored
+
+    def _current(self, item_id: str) -> StoredItem | None:
+        return self._latest().get(item_id)
 
     def _find(self, item_id: str) -> StoredItem:
         with self._guard:
@@ -337,10 +338,7 @@ class Recollection:
         return self._now().isoformat(timespec="seconds")
 
     def _is_forgotten(self, item: MemoryItem) -> bool:
-        if not self._graves:
-            return False
-        contents = {grave.content for grave in self._graves.values()}
-        return id_digest(item.item_id) in self._graves or content_digest(item) in contents
+        return any(grave.covers(item) for grave in self._graves.values())
 
     # --- recalling ----------------------------------------------------------------------------
 

@@ -155,6 +155,16 @@ def _parts(value: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
             yield from _parts(inner, f"{pointer}/{number}")
 
 
+def manner(steps: Sequence[RecipeStep]) -> tuple[str, ...]:
+    """Return how tools are called, each way once: a tool with the names of its arguments.
+
+    Recipes of the same tools in another manner are other recipes, as totals and a search are for a tool that reads
+    tables.
+    """
+    calls = (f"{step.tool}({', '.join(sorted(key for key, _ in _items(step.arguments)))})" for step in steps)
+    return tuple(dict.fromkeys(calls))
+
+
 def merged(earlier: tuple[RecipeStep, ...], later: tuple[RecipeStep, ...]) -> tuple[RecipeStep, ...] | None:
     """Return what two successes have in common, with differences as parameters; None if their shapes differ."""
     if not earlier or [step.tool for step in earlier] != [step.tool for step in later]:

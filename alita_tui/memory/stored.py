@@ -11,7 +11,7 @@ import msgspec
 
 from alita_tui.events import Json, MemoryItem, Rating, Value, ready
 from alita_tui.memory.lessons import FOOTNOTE
-from alita_tui.memory.recipes import Graph, in_words
+from alita_tui.memory.recipes import Graph, in_words, manner
 from alita_tui.memory.stated import about, stems
 from alita_tui.spine.ports.memory import MemorySort, Remembered, record_words, sort_of
 
@@ -137,6 +137,17 @@ class Tombstone(Value, frozen=True):
     content: str
     at: str = ""
 
+    @classmethod
+    def of(cls, stored: StoredItem, at: str) -> Tombstone:
+        """Return what remains of an item."""
+        item = msgspec.structs.replace(stored.item, steps=stored.graph.steps)
+        return cls(forgotten=id_digest(item.item_id), content=content_digest(item), at=at)
+
+    def covers(self, item: MemoryItem) -> bool:
+        """Return whether an item is the forgotten one; an earlier version forgot recipes by their tools alone."""
+        contents = (content_digest(item), content_digest(msgspec.structs.replace(item, steps=())))
+        return self.forgotten == id_digest(item.item_id) or self.content in contents
+
 
 def bears_on(stored: StoredItem, named: set[str]) -> float:
     """Return the relevance of a fact by the share of its subject's stems that the task names."""
@@ -179,11 +190,11 @@ def id_digest(item_id: str) -> str:
 
 
 def content_digest(item: MemoryItem) -> str:
-    """Return the digest of an item's text, ignoring case, whitespace and punctuation."""
+    """Return the digest of an item's text, ignoring case, whitespace and punctuation; for a recipe of its calls."""
     text = item.text.split(FOOTNOTE)[0]
     tools = item.tools if item.memory == "procedural" else ()
     plain = "".join(char if char.isalnum() else " " for char in text.casefold()).split()
-    content = " ".join(tools) if tools else " ".join(plain)
+    content = " ".join((*tools, *manner(item.steps))) if tools else " ".join(plain)
     return sha256(f"{item.memory}\n{content}".encode("utf-8", "replace")).hexdigest()
 
 

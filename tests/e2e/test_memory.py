@@ -19,7 +19,8 @@ from tests.e2e.walks import accepting
 
 pytestmark = pytest.mark.podman
 
-RECIPE = "recipe:" + sha256(b"csv_table\ncalculator").hexdigest()[:16]
+_CALLS = b"csv_table\ncalculator\ncsv_table(path, totals)\ncalculator(expression, variables)"
+RECIPE = "recipe:" + sha256(_CALLS).hexdigest()[:16]
 GROSS = "What is the gross of the amounts in {month}.csv?"
 
 

@@ -98,14 +98,18 @@ def facts_of(
 
 def _stated_by_person(envelopes: Sequence[Envelope], course: Course) -> Iterator[Statement]:
     answers = _answers(envelopes, course)
-    recalled: list[MemoryItem] = []
-    for envelope in of(envelopes, TaskSubmitted, Steered, QuestionAnswered, MemoryRecalled):
+    recalled = [  # after the task was submitted, whose own "it" may be about them
+        item
+        for envelope in of(envelopes, MemoryRecalled)
+        if envelope.belongs_to(course.task_id) and isinstance(envelope.event, MemoryRecalled)
+        for item in envelope.event.items
+        if item.subject and item.origin in OWN_WORDS
+    ]
+    for envelope in of(envelopes, TaskSubmitted, Steered, QuestionAnswered):
         event, seq = envelope.event, envelope.seq or 0
         if not envelope.belongs_to(course.task_id):
             continue
         match event:
-            case MemoryRecalled(items=items):
-                recalled += [item for item in items if item.subject and item.origin in OWN_WORDS]
             case TaskSubmitted(text=text, again="") | Steered(text=text):
                 for subject, statement, turn in stated(neutralise(text)):
                     about = (

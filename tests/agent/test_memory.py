@@ -67,6 +67,14 @@ async def test_a_fact_is_stated_corrected_recalled_and_forgotten(tmp_path: Path)
     assert len(lab.events(e.MemoryWritten)) == 2, "what was forgotten is not learned again"
 
 
+async def test_a_correction_of_it_is_about_the_fact_that_the_task_recalled(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(DONE))
+    await lab.do(SubmitTask(text="Remember that our fiscal year starts in April."))
+    await lab.do(SubmitTask(text="No, it starts in July, our fiscal year."))
+    first, second = lab.events(e.MemoryWritten)
+    assert second.closes == (first.item.item_id,) and second.item.subject == "our fiscal year"
+
+
 async def test_an_answer_may_rest_on_what_the_person_said_in_an_earlier_session(tmp_path: Path) -> None:
     """The answer is marked with figures that are not from a tool, a page, a file or the person."""
     lab = Lab(tmp_path, rules=rules(say("answer", text="Your tax rate is 19 percent, or 2,345 a year.")))

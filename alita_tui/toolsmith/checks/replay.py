@@ -94,7 +94,7 @@ class ReplayCheck:
         """Return a row for each recorded call, a summary, and whether there was time for all of them."""
         calls = await asyncio.to_thread(self._calls, case.draft.name)
         if not calls:
-            return [], "the version before was never called", True
+            return [], "no recorded call of the version before gave a result", True
         answers = await self._bench.outputs(case, [example.arguments for example in calls], fresh=True)
         rows, changed = [], 0
         for call, answer in zip(calls, answers, strict=False):

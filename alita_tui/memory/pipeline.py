@@ -45,9 +45,7 @@ _AT = '''
 def _at(value, *keys):
     """Return a part of a result."""
     for key in keys:
-        if isinstance(value, list):
-            key = int(key)
-        value = value[key]
+        value = value[int(key) if isinstance(value, list) else key]
     return value
 '''
 """Only for a recipe that takes a result apart: a line that never runs is a finding in the review."""

@@ -183,10 +183,8 @@ class Recollection:
     # --- what a person does -------------------------------------------------------------------
 
     def remembered(self) -> tuple[Remembered, ...]:
-        """Return everything remembered, oldest first. Raise StoreError."""
-        with self._guard:
-            self._refresh()
-            return tuple(stored.remembered() for stored in self._stored.values())
+        """Return everything remembered, what was learned or edited last at the end. Raise StoreError."""
+        return tuple(one.remembered() for one in sorted(self._latest().values(), key=lambda one: one.at))
 
     def forgotten(self) -> tuple[Forgotten, ...]:
         """Return what was forgotten, oldest first: digests, and when. Raise StoreError."""

@@ -225,6 +225,15 @@ def test_an_edit_that_is_no_fact_is_refused(path: Path, text: str) -> None:
     assert kept.items() == (TOLD,)
 
 
+def test_what_is_learned_again_is_listed_as_the_newest(path: Path) -> None:
+    clock = itertools.count()
+    kept = memory(path, now=lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=next(clock)))
+    kept.write(TOLD)
+    kept.write(replace(TOLD, item_id="fact:2", text="the depot is in Kiel", subject="the depot"))
+    kept.write(replace(TOLD, source_seq=9))
+    assert [one.item.item_id for one in kept.remembered()] == ["fact:2", "fact:1"]
+
+
 def test_a_recipe_cannot_be_edited_and_an_unknown_id_is_reported(path: Path) -> None:
     kept = memory(path)
     kept.write(MemoryItem(item_id="recipe:1", memory="procedural", text="factor", tools=("a",)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -36,4 +37,5 @@ def test_code_that_takes_a_result_apart_is_only_there_where_one_is() -> None:
     plain = drafted(remembered("calculator", "double_it"), "both", SCHEMAS)
     assert "_at" not in plain.code
     taken = drafted(remembered("calculator", "double_it", x={"$ref": "s1#/value"}), "both", SCHEMAS)
+    assert not any(isinstance(node, ast.If) for node in ast.walk(ast.parse(taken.code))), "no list is needed"
     assert "def _at(" in taken.code and "_at(s1, 'value')" in taken.code

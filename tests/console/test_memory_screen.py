@@ -121,6 +121,33 @@ async def test_a_recipe_that_worked_three_times_can_be_ordered_as_a_tool() -> No
         assert at_main(app), "the build is followed there"
 
 
+async def test_what_is_typed_into_an_edit_is_added_to_the_present_text() -> None:
+    app = console(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        listed = await opened(pilot)
+        listed.highlighted = ids(listed).index("fact:2b3c4d5e6f7a8b9c")
+        await pilot.press("e", "!", "enter")
+        await settled(pilot, 1)
+        ((_, _, text),) = REMEMBERED
+        assert text.startswith("our fiscal year") and text.endswith("!")
+
+
+async def test_a_project_without_items_names_the_key_that_shows_all() -> None:
+    app = console(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        listed = await opened(pilot)
+        screen = app.screen
+        assert isinstance(screen, MemoryScreen) and screen._memory is not None
+        others = tuple(entry for entry in screen._memory.items if entry.project not in ("", "shop"))
+        assert others
+        screen._memory = MemoryView(items=others, project="shop")
+        screen._fill()
+        await pilot.pause()
+        assert "a shows all" in str(listed.get_option_at_index(0).prompt)
+        await pilot.press("slash", *"nowhere", "enter")
+        assert "No matches" in str(listed.get_option_at_index(0).prompt)
+
+
 async def test_an_edit_starts_from_the_present_text_and_escape_cancels_it() -> None:
     app = console(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:

@@ -63,7 +63,7 @@ class MemoryScreen(Dialog[None]):
             with Container(id="both"):
                 yield ChoiceList()
                 yield Sheet(id="detail")
-            yield Input(id="line")
+            yield Input(id="line", select_on_focus=False)
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
@@ -109,11 +109,18 @@ class MemoryScreen(Dialog[None]):
             Option(item_row(entry, width, now, self._memory.project), id=entry.item.item_id)
             for entry in items
         ]
-        listed.fill(options, " No matches." if self._memory.items else " Nothing is remembered yet.")
+        listed.fill(options, self._empty())
         wide, kept = self.query_one("#both").has_class("-wide"), len(self._memory.items)
         self.fit(_AROUND + (max(kept, _ABOUT) if wide else kept + _ABOUT))
         self._head(len(items))
         self._about()
+
+    def _empty(self) -> str:
+        if self._memory is None or not self._memory.items:
+            return " Nothing is remembered yet."
+        if self._everything or self.query_one("#find", Input).value.strip():
+            return " No matches."
+        return f" Nothing of this project. {key_of('memory.everything', self._keys)} shows all."
 
     def _head(self, shown: int) -> None:
         memory = self._memory or MemoryView()
@@ -224,6 +231,7 @@ class MemoryScreen(Dialog[None]):
             return
         line = self.query_one("#line", Input)
         line.value, self._editing = one_line(entry.item.text, 700), entry.item.item_id
+        line.cursor_position = len(line.value)
         self.query_one("#box").add_class("-asking")
         line.focus()
 

@@ -17,7 +17,7 @@ from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.pipeline import offerable
 from alita_tui.memory.recipes import Graph
 from alita_tui.memory.relevance import Relevance, why_of
-from alita_tui.memory.stated import about, fact, subject_of
+from alita_tui.memory.stated import about, fact, known_about, subject_of
 from alita_tui.memory.stored import (
     TRUST,
     StoredItem,
@@ -378,15 +378,15 @@ class Recollection:
             if gist not in alike or alike[gist].score < item.score:
                 alike[gist] = item
             if item.subject and stored.project:
-                own_subjects.add(about(item.subject))
+                own_subjects.add(known_about(item.subject))
             elif item.subject:
                 shared.add(gist)
         held = [
             item
             for gist, item in alike.items()
-            if gist not in shared or about(item.subject) not in own_subjects
+            if gist not in shared or known_about(item.subject) not in own_subjects
         ]
-        named_here = {item.item_id: len(named & {*about(item.text)}) for item in held}  # numbers, too
+        named_here = {item.item_id: len(named & {*known_about(item.text)}) for item in held}  # numbers, too
         return sorted(held, key=lambda item: (-item.score, -named_here[item.item_id]))[:_OTHERS]
 
     def _refresh(self) -> None:

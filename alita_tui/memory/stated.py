@@ -41,8 +41,11 @@ SENTENCE = re.compile(r"[^.!?\n;]+(?:[.!?](?=\S)[^.!?\n;]+)*")
 """A dot inside a word, as in 3.5 or example.org, ends nothing."""
 _WHOLE = re.compile(rf"(?:{SENTENCE.pattern})?[.!?;\s]*")
 """A sentence with the marks behind it."""
-_MARK = re.compile(r"\S*\d\S*|(?<=\s)[A-HJ-Z](?!\S)")
-"""A number, a name with one, or a letter by itself: words of a task leave them out, because they are data there."""
+_READ = 20_000
+"""Characters of a text that are read for numbers and letters."""
+_MARKS = ".,:;!?()\"'"
+_LETTERS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
+"""A letter by itself, as in `plan B`; words of a task leave it out, and numbers, because they are data there."""
 PRONOUN = re.compile(r"(?:it|that|this|they|these|those|he|she)\b", re.IGNORECASE)
 
 
@@ -77,11 +80,16 @@ def stems(subject: str) -> tuple[str, ...]:
     return tuple(sorted({stem for stem, _ in words(subject)}))
 
 
-@lru_cache(maxsize=1 << 14)
-def about(subject: str) -> tuple[str, ...]:
-    """Return what a subject is about: its stems, and what tells it from another of its kind, as in `room 12`."""
-    marks = (match[0].strip(".,:;!?()\"'").casefold() for match in _MARK.finditer(subject))
-    return tuple(sorted({*stems(subject), *filter(None, marks)}))
+def about(text: str) -> tuple[str, ...]:
+    """Return what a text is about: its stems, and what tells it from others of its kind, as in `room 12`."""
+    pieces = text[:_READ].split()
+    marks = (piece.strip(_MARKS).casefold() for piece in pieces if any(map(str.isdigit, piece)))
+    letters = (piece.casefold() for piece in pieces[1:] if piece in _LETTERS)
+    return tuple(sorted({*stems(text), *filter(None, marks), *letters}))
+
+
+known_about = lru_cache(maxsize=1 << 14)(about)
+"""The same for the texts of remembered items, which are short and asked for again and again."""
 
 
 def asked_of(text: str) -> str:

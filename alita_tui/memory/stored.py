@@ -12,7 +12,7 @@ import msgspec
 from alita_tui.events import Json, MemoryItem, Rating, Value, ready
 from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.memory.recipes import Graph, in_words, manner
-from alita_tui.memory.stated import about, stems
+from alita_tui.memory.stated import known_about, stems
 from alita_tui.spine.ports.memory import MemorySort, Remembered, record_words, sort_of
 
 TRUST = {
@@ -167,8 +167,8 @@ def contradicts(newer: StoredItem, older: StoredItem) -> bool:
         return False
     if older.project not in ("", newer.project) or TRUST[older.item.origin] > TRUST[newer.item.origin]:
         return False
-    subject = about(newer.item.subject)
-    return bool(subject) and subject == about(older.item.subject)
+    subject = known_about(newer.item.subject)
+    return bool(subject) and subject == known_about(older.item.subject)
 
 
 def closes(newer: StoredItem, older: StoredItem) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,11 @@ def test_of_many_facts_alike_the_one_with_the_number_of_the_task_comes_first(pat
         kept.write(said(f"the depot number {number} of kind {number % 3} is in hall {number}", number))
     first = kept.recall("where is depot number 77?")[0]
     assert first.text.startswith("the depot number 77 ")
+
+
+def test_a_long_task_without_spaces_is_read_quickly(path: Path) -> None:
+    kept = memory(path)
+    kept.write(SEVENTEEN)
+    began = time.process_time()
+    kept.recall("税" * 200_000)
+    assert time.process_time() - began < 2

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import copy
 from pathlib import Path
 
 import msgspec
@@ -82,7 +83,12 @@ class Lanes:
         requests: Requests | None = None,
     ) -> None:
         """`requests` records what a tool does with its grants; None for a tool that is granted nothing."""
+        from alita_tui.toolsmith.checks.probes import Fit
+
         self.lanes = lanes
+        # Each counts the steps of one value: every row takes copies, which share the compiled schema.
+        self._fit_of_arguments = Fit(record.draft.input_schema)
+        self._fit_of_result = Fit(record.draft.output_schema)
         self._requests = requests
         self._app = app
         self._record = record
@@ -96,11 +102,12 @@ class Lanes:
     async def run_row(self, row: Row) -> Outcome:
         """Run a row. Raise Lost, SandboxUnavailable, RequirementsError."""
         from alita_tui.agent.arguments import check_arguments
-        from alita_tui.toolsmith.checks.probes import misfit
 
         record = self._record
         try:
-            check_arguments(record, row.arguments, misfit)
+            check_arguments(
+                record, row.arguments, lambda value, _: copy(self._fit_of_arguments).misfit(value)
+            )
         except RegistryError as error:
             return Outcome(row=row.number, reason=error.message, arguments=row.arguments)
         run_id = new_id()
@@ -120,7 +127,7 @@ class Lanes:
                 del self._requests.row_of[run_id]
         if self._requests is not None:
             report = self._requests.redactor.value(report)
-        if why := _failure(report) or misfit(report.result, record.draft.output_schema):
+        if why := _failure(report) or copy(self._fit_of_result).misfit(report.result):
             return Outcome(row=row.number, reason=one_line(why, 2_000), arguments=row.arguments)
         return Outcome(row=row.number, result=report.result)
 

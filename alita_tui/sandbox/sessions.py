@@ -135,9 +135,7 @@ class Sessions:
             task.cancel()
         while self._tasks:
             await asyncio.wait(self._tasks)
-        for key in list(self._open):
-            while session := self._open.get(key):  # and its successor
-                await self._drop(key, session)
+        await asyncio.gather(*map(self._empty_lane, list(self._open)))
 
     async def _lane(self, lanes: Sequence[_Key], imports: frozenset[str]) -> _Key | None:
         """Return a lane whose container is idle, or None; start a container in a lane that has none.
@@ -195,8 +193,12 @@ class Sessions:
         self._open[key] = session
         while len(self._open) > max(_MOST_CONTAINERS, self._lanes):
             oldest = next((idle for idle, session in self._open.items() if not session.busy), key)
-            while retired := self._open.get(oldest):
-                await self._drop(oldest, retired)
+            await self._empty_lane(oldest)
+
+    async def _empty_lane(self, key: _Key) -> None:
+        """End a lane's container and its successor."""
+        while session := self._open.get(key):
+            await self._drop(key, session)
 
     async def _drop(self, key: _Key, session: _SessionContainer) -> None:
         await self._containers.end(self._retire(key, session))

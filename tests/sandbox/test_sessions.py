@@ -13,11 +13,12 @@ import pytest
 from alita_tui.events import RunReport
 from alita_tui.sandbox import sessions
 from alita_tui.sandbox.attestation import deviations
-from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.container import Container, Kind
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.sandbox.warden import processes
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 from tests.sandbox.limits_seen import seen
@@ -243,6 +244,23 @@ async def test_with_many_calls_expected_the_first_ones_wait_for_shared_container
 
 
 @pytest.mark.podman
+async def test_closing_ends_the_containers_of_all_lanes_at_the_same_time(
+    for_many: PodmanSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.gather(call(for_many, WHO), call(for_many, WHO))
+    end, all_end = for_many._containers.end, asyncio.Barrier(2)
+
+    async def end_together(container: Container) -> None:
+        await all_end.wait()
+        await end(container)
+
+    monkeypatch.setattr(for_many._containers, "end", end_together)
+    async with asyncio.timeout(10):
+        await for_many._sessions.close()
+    assert not for_many._sessions._open
+
+
+@pytest.mark.podman
 async def test_without_a_shared_container_every_call_has_its_own(
     for_many: PodmanSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,3 +354,18 @@ async def test_connections_of_a_call_are_invisible_to_the_next(sandbox: PodmanSa
     report = await call(sandbox, code, port=first[1])
     assert report.result == [0, first[1]], "the same port, which no connection holds any more"
     assert current(sandbox).container is container
+
+
+@pytest.mark.parametrize(
+    ("used", "time_wait", "of_ipv6", "seen_connections"),
+    [(0, 0, 0, False), (0, 1, 0, True), (1, 0, 1, True), (1, 0, 0, False)],
+)
+def test_the_warden_sees_connections_that_are_left(
+    monkeypatch: pytest.MonkeyPatch, used: int, time_wait: int, of_ipv6: int, seen_connections: bool
+) -> None:
+    tables = {
+        "/proc/net/sockstat": f"sockets: used {used}\nTCP: inuse 0 orphan 0 tw {time_wait} alloc 3 mem 9\n",
+        "/proc/net/sockstat6": f"TCP6: inuse {of_ipv6}\nUDP6: inuse 0\n",
+    }
+    monkeypatch.setattr(processes, "contents", lambda path: tables[path].encode())
+    assert processes.connected() == seen_connections

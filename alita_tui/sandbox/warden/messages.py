@@ -47,7 +47,7 @@ def decode(data: bytes) -> dict[str, Any]:
 
 def strict_json(data: bytes) -> Any:
     """Return the value of JSON without NaN and infinity. Raise ValueError, RecursionError, MemoryError."""
-    return json.loads(data, parse_constant=_no_number, parse_float=_finite)
+    return _DECODER.decode(data.decode(json.detect_encoding(data), "surrogatepass"))
 
 
 def _no_number(name: str) -> Any:
@@ -57,6 +57,10 @@ def _no_number(name: str) -> Any:
 def _finite(text: str) -> float:
     number = float(text)
     return number if math.isfinite(number) else float(_no_number(text[:40]))
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
+"""Made once: `json.loads` would make one for each message."""
 
 
 def _depth(value: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -132,7 +133,10 @@ def read_roles(folder: Path | None = None) -> Roles:
     problems: dict[str, str] = {}
     for path in _files(folder, problems):
         try:
-            if path.stat().st_size > _LARGEST:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode):  # a pipe or a device might never end
+                raise ConfigError("It is not a plain file.")
+            if status.st_size > _LARGEST:
                 raise ConfigError(f"It has more than {_LARGEST >> 10} kB.")
             role = read_role(path.read_text("utf-8"), path.stem, own=True)
             roles[role.name] = role

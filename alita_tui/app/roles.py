@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_tui.agent.role import Role, Roles, read_roles
 from alita_tui.config.models import ModelEntry, known_models, read_entry
+from alita_tui.llm.presets import preset
 from alita_tui.spine.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ def crew_policy(app: AppContext) -> dict[str, Any]:
 def models_of(app: AppContext, role: Role) -> tuple[ModelEntry, ...]:
     """Return the models that a role names itself; empty for none. Raises ConfigError."""
     configured = known_models(app.loaded.settings)
-    return tuple(read_entry(text, f"models of the role {role.name}", configured) for text in role.models)
+    entries = tuple(read_entry(text, f"models of the role {role.name}", configured) for text in role.models)
+    for entry in entries:
+        preset(entry.provider)
+    return entries
 
 
 def own_models(app: AppContext) -> Mapping[str, tuple[ModelEntry, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -76,6 +77,9 @@ def test_a_wrong_file_is_a_problem_and_the_others_hold(tmp_path: Path) -> None:
     (tmp_path / "huge.toml").write_text(LEAST + "# " + "x" * 70_000)
     (tmp_path / "folder.toml").mkdir()
     (tmp_path / "gone.toml").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "endless.toml").symlink_to("/dev/zero")
     roles = read_roles(tmp_path)
-    assert {Path(place).stem for place in roles.problems} == {"bad", "huge", "folder", "gone"}
+    wrong = {"bad", "huge", "folder", "gone", "pipe", "endless"}
+    assert {Path(place).stem for place in roles.problems} == wrong
     assert roles["good"].own and len(list(roles)) == 6

@@ -48,6 +48,16 @@ def test_roles_check_names_the_file_and_its_fault(tmp_path: Path) -> None:
     assert len(found["problems"]) == 2 and "bad" not in found["roles"]
 
 
+def test_a_role_with_a_model_of_an_unknown_provider_is_named_and_stops_no_task(tmp_path: Path) -> None:
+    app = AppContext.open(tmp_path)
+    app.paths.roles.mkdir(parents=True)
+    app.paths.config_file.write_text('[model]\nprovider = "ollama"\nname = "m"\n')
+    (app.paths.roles / "counter.toml").write_text(ROLE + 'models = ["olama:small"]\n')
+    done = roles(tmp_path, "check")
+    assert done.exit_code == 1 and "counter.toml" in done.output and "'olama'" in done.output
+    AppContext.open(tmp_path).models()
+
+
 def test_the_key_of_a_model_of_a_role_is_known_to_the_redactor(tmp_path: Path) -> None:
     app = AppContext.open(tmp_path)
     app.paths.roles.mkdir(parents=True)

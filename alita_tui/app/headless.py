@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from alita_tui.app.context import AppContext
-from alita_tui.app.recordings import recording
+from alita_tui.app.recordings import path_of, recording
 from alita_tui.events import SessionOpened, TaskFinished, TaskSubmitted
-from alita_tui.spine.commands import Interrupt, Retry, SubmitTask
+from alita_tui.spine.commands import AnswerQuestion, Interrupt, Retry, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import counted
+
+if TYPE_CHECKING:
+    from alita_tui.state.session import Question
 
 EXIT_CODES = {
     "answered": 0, "failed": 1, "stuck": 1, "step_limit": 3, "budget": 3, "parked": 4, "rejected": 5,
@@ -102,9 +106,19 @@ def was_recorded(app: AppContext, session_id: str) -> bool:
     return first is not None and isinstance(first.event, SessionOpened) and first.event.recorded
 
 
-def open_question(app: AppContext, session_id: str) -> str:
-    """Return the question that a session waits with; empty for none. Raises UsageError, StoreError."""
+def open_question(app: AppContext, session_id: str) -> Question | None:
+    """Return the question that a session waits with. Raises UsageError, StoreError."""
     from alita_tui.state.reduce import reduce_all
 
     question = reduce_all(recording(app, session_id)).asked
-    return question.text if question is not None and question.about == "task" else ""
+    return question if question is not None and question.about == "task" else None
+
+
+def leave_answer(app: AppContext, session_id: str, question: Question, text: str) -> str:
+    """Leave an answer for the process that has the session open; return the session's id. Raises StoreError."""
+    from alita_tui.store.task_inbox import TaskInbox
+
+    name = path_of(app, session_id).stem
+    answer = AnswerQuestion(question_id=question.question_id, text=text)
+    TaskInbox(app.paths.left_tasks, app.audit).leave(name, answer)
+    return name

@@ -48,6 +48,18 @@ def plain(envelope: Envelope) -> None:
             typer.echo(f"{_GLYPHS[row.kind]} {one_line(row.title, 300)}{meta}", err=True)
 
 
+def report_left(session_id: str, *, json: bool, added: str = "") -> None:
+    """Report that a command was left for the process that has a session open; `added` is the id of a new task."""
+    if json:
+        document = {"session_id": session_id, "left_for_the_process_that_has_it_open": True}
+        json_document({**document, "added": added} if added else document)
+        return
+    task = f", task {added}" if added else ""
+    typer.echo(
+        f"noted: session {session_id}{task}  (that session is open; the process that has it takes it up)"
+    )
+
+
 def _unanswered(event: TaskFinished) -> None:
     """Print why a task ended without an answer and what to do, and a partial answer if there is one."""
     why = f": {reveal(event.reason)}" if event.reason else ""

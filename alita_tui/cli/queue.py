@@ -25,7 +25,7 @@ from alita_tui.app.tasks import (
     tasks_of,
 )
 from alita_tui.cli.given_files import check_file
-from alita_tui.cli.output import Json, json_document, print_result, report_damage, table
+from alita_tui.cli.output import Json, json_document, print_result, report_damage, report_left, table
 from alita_tui.events import TaskId
 from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
 from alita_tui.spine.errors import UsageError
@@ -295,13 +295,11 @@ def _change(
 ) -> None:
     """Change a queue and report that, with the id of the task that was added."""
     session_id, done = asyncio.run(change(app, session, command))
-    if not json:
-        task = f", task {added}" if added else ""
-        left = "" if done else "  (that session is open; the process that has it takes it up)"
-        typer.echo(f"noted: session {session_id}{task}{left}")
-        return
-    if done:
+    if not done:
+        report_left(session_id, json=json, added=added)
+    elif json:
         document = to_builtins(tasks_of(app, session_id))
+        json_document({**document, "added": added} if added else document)
     else:
-        document = {"session_id": session_id, "left_for_the_process_that_has_it_open": True}
-    json_document({**document, "added": added} if added else document)
+        task = f", task {added}" if added else ""
+        typer.echo(f"noted: session {session_id}{task}")

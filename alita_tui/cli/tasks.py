@@ -14,10 +14,10 @@ from alita_tui.app.artefacts import saved, session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.terminal import wants_lines
 from alita_tui.cli.given_files import check_file, piped_file
-from alita_tui.cli.output import json_document, json_line, plain
+from alita_tui.cli.output import json_document, json_line, plain, report_left
 from alita_tui.events import Artefact, ArtefactAdded
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import UsageError
+from alita_tui.spine.errors import StoreLocked, UsageError
 from alita_tui.spine.text import reveal
 
 Json = Annotated[bool, typer.Option("--json", help="Print the stream of events as JSON lines.")]
@@ -113,19 +113,23 @@ def answer(
 ) -> None:
     """Answer a question that a session waits with.
 
-    Its task goes on with the answer.
+    Its task goes on with the answer: here, or in the process that has the session open.
     """
-    from alita_tui.app.headless import open_question, was_recorded
+    from alita_tui.app.headless import leave_answer, open_question, was_recorded
 
     app = AppContext.open(context.obj, {"model": model})
     reply = (sys.stdin.read() if text == "-" else text).strip()
     if not reply:
         raise UsageError("The answer is empty.", hint='Give one: alita answer SESSION "TEXT"')
-    if not open_question(app, session):
+    question = open_question(app, session)
+    if question is None:
         raise UsageError("That session waits for no answer.", hint="`alita sessions show` shows its state.")
     if was_recorded(app, session) and model is None:
         model = _DEMO
-    _run(context, model, None, session, json=json, answer=reply, project=project)
+    try:
+        _run(context, model, None, session, json=json, answer=reply, project=project)
+    except StoreLocked:
+        report_left(leave_answer(app, session, question, reply), json=json)
 
 
 def demo(

@@ -1,4 +1,4 @@
-"""Commands from other processes for the queue of a session that one process has open."""
+"""Commands from other processes for a session that one process has open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from pathlib import Path
 import msgspec
 
 from alita_tui.events import ready
-from alita_tui.spine.commands import CancelTask, EditTask, MoveTask, Retry, SubmitTask, SwitchQueue
+from alita_tui.spine.commands import (
+    AnswerQuestion,
+    CancelTask,
+    EditTask,
+    MoveTask,
+    Retry,
+    SubmitTask,
+    SwitchQueue,
+)
 from alita_tui.spine.ports.builds import Sealing
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
@@ -20,6 +28,8 @@ from alita_tui.store.seal import Signed
 _KIND = "task note"
 
 QueueCommand = SubmitTask | EditTask | MoveTask | CancelTask | Retry | SwitchQueue
+"""Commands for the queue of a session."""
+LeftCommand = QueueCommand | AnswerQuestion
 """Commands that can be left for a session."""
 
 
@@ -33,18 +43,21 @@ class TaskNote(Signed, frozen=True, omit_defaults=False):
     cancel: CancelTask | None = None
     retry: Retry | None = None
     switch: SwitchQueue | None = None
+    answer: AnswerQuestion | msgspec.UnsetType = msgspec.UNSET
+    """Not written if unset: notes of versions without it keep their signature."""
     signature: str = ""
     """The home's signature over the other fields."""
 
     @property
-    def command(self) -> QueueCommand | None:
+    def command(self) -> LeftCommand | None:
         """The command; None if none is set."""
-        return self.submit or self.edit or self.move or self.cancel or self.retry or self.switch
+        queued = self.submit or self.edit or self.move or self.cancel or self.retry or self.switch
+        return queued or self.answer or None
 
 
-_FIELDS: dict[type[QueueCommand], str] = {
+_FIELDS: dict[type[LeftCommand], str] = {
     SubmitTask: "submit", EditTask: "edit", MoveTask: "move", CancelTask: "cancel", Retry: "retry",
-    SwitchQueue: "switch",
+    SwitchQueue: "switch", AnswerQuestion: "answer",
 }  # fmt: skip
 
 
@@ -59,7 +72,7 @@ class TaskInbox:
         self._sealing = sealing
         self._report = report
 
-    def leave(self, session_id: str, command: QueueCommand) -> None:
+    def leave(self, session_id: str, command: LeftCommand) -> None:
         """Leave a command for a session; it is on disk when this returns. Raises StoreError."""
         unsigned = msgspec.structs.replace(TaskNote(session_id), **{_FIELDS[type(command)]: command})
         note = msgspec.structs.replace(unsigned, signature=self._sealing.signed(_KIND, unsigned.text))
@@ -73,7 +86,7 @@ class TaskInbox:
         except OSError as error:
             raise disk.store_error("saved", path, error) from error
 
-    def waiting(self, session_id: str) -> list[tuple[Path, QueueCommand]]:
+    def waiting(self, session_id: str) -> list[tuple[Path, LeftCommand]]:
         """Return the commands left for a session, the oldest first; those not signed by this home are set aside."""
         commands = []
         for path in sorted(self._folder.glob(f"{_prefix(session_id)}*.json")):
@@ -94,7 +107,7 @@ class TaskInbox:
         except OSError as error:
             raise disk.store_error("removed", path, error) from error
 
-    def _verified(self, session_id: str, raw: bytes) -> QueueCommand | None:
+    def _verified(self, session_id: str, raw: bytes) -> LeftCommand | None:
         try:
             note = msgspec.json.decode(raw, type=ready(TaskNote))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

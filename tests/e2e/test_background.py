@@ -21,6 +21,8 @@ from alita_tui.app.background.ledger import Ledger, Schedule, Work
 from alita_tui.app.background.schedule import Rhythm
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
+from alita_tui.llm.scripted import Rule, Script
+from tests.cli.scripted_runs import act
 from tests.e2e.over_wire import SERVERS
 from tests.e2e.test_batch import answers, submitted
 from tests.e2e.test_servers import told
@@ -110,6 +112,31 @@ def test_a_detached_task_runs_in_one_background_that_only_its_owner_reaches(
     assert stopped.returncode == 0 and not path.exists()
     assert shell("serve", "--status").returncode == 2
     assert shell("attach", "--json").returncode == 2
+
+
+def test_a_question_in_the_background_is_answered_from_a_shell(
+    shell: Any, provider: str, background: list[subprocess.Popen[bytes]]
+) -> None:
+    asks = (
+        act("ask_user", question="Which one?", choices=["red", "blue"]),
+        act("answer", text="as you said"),
+    )
+    script = Script(
+        format="alita-script/1",
+        name="asks",
+        rules=(Rule(role="orchestrator", match="TASK: ", replies=asks),),
+    )
+    with SERVERS[provider][0](script) as server:
+        told(shell, server, provider)
+        session = detached(shell, "paint it")["session_id"]
+        until(lambda: any(one["kind"] == "question_asked" for one in shell.events(session)))
+        answered = shell("answer", session, "2", "--json")
+        assert answered.returncode == 0, answered.stderr
+        assert json.loads(answered.stdout)["session_id"] == session
+        assert answer_of(shell, session) == "as you said"
+        assert "blue" in server.messages_of(server.requests[-1].body)[-1].text
+        late = shell("answer", session, "1")
+        assert late.returncode == 2 and "waits for no answer" in late.stderr
 
 
 @pytest.mark.walk

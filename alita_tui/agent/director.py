@@ -60,7 +60,10 @@ class Director:
 
     async def ask(self) -> None:
         """Record that the person asks for several agents."""
-        if not self.directs and self._setting != "never":
+        if self._setting == "never":
+            text = "One agent does this task: agents.director is never, or there is no role."
+            await self._bus.emit(e.NoticeRaised(level="info", text=text))
+        elif not self.directs:
             await self._choose("person")
 
     async def consider(self, plan: e.PlanProposed) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from alita_tui import events as e
+from alita_tui.agent.agent_messages import without_team
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import CancelTask, Command, EditTask, MoveTask, SubmitTask, SwitchQueue
@@ -77,6 +78,8 @@ class TaskQueue:
         """Queue a task; record it first when it cannot begin at once (`busy`), or has an id in the queue."""
         if not task.text or (task.queue_id and self._was_queued(task.queue_id)):
             return
+        if not without_team(task.text):
+            return await self._notice("There is no task.", "Write it behind: /team TASK")
         if task.queue_id or busy or self._waiting or self.paused:
             task = replace(task, queue_id=task.queue_id or self._new_id())
             queued = e.TaskQueued(queue_id=task.queue_id, text=task.text, files=task.files, again=task.again)

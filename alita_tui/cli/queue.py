@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from msgspec import to_builtins
 
+from alita_tui.agent.agent_messages import without_team
 from alita_tui.app.background.schedule import Rhythm, rhythm
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import new_id
@@ -70,7 +71,7 @@ def add(
 
     With --every it is done again and again by `alita serve`, each time in a session of its own.
     """
-    if not text.strip():
+    if not without_team(text).strip():
         raise UsageError("There is no task.", hint='Give one: alita tasks add "TASK"')
     app = AppContext.open(context.obj)
     for path in file or ():
@@ -209,7 +210,7 @@ def edit(
 ) -> None:
     """Change what a queued task asks for."""
     app, entry = _found_task(context, session, task, queued=True)
-    if not text.strip():
+    if not without_team(text).strip():
         raise UsageError("A task needs words.", hint=f"To drop it: alita tasks cancel {entry.id}")
     if entry.again:
         raise UsageError("A task that is tried again keeps its words.", hint="Cancel it and add a new one.")

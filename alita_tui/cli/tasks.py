@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from alita_tui.agent.agent_messages import without_team
 from alita_tui.app.artefacts import saved, session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.terminal import wants_lines
@@ -58,7 +59,7 @@ def run(
     code 4.
     """
     text = sys.stdin.read() if task == "-" else task
-    if not text.strip():
+    if not without_team(text).strip():
         raise UsageError(
             "There is no task.", hint='Give one: `alita run "TASK"`, or `echo TASK | alita run -`.'
         )

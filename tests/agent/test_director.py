@@ -86,6 +86,15 @@ async def test_the_setting_has_the_last_word(tmp_path: Path, setting: str, direc
     await one.do(SubmitTask(text="/team compare" if not directs else "compare"))
     assert may_delegate(one) == [directs, directs]
     assert [c.because for c in one.events(e.DirectorChosen)] == (["setting"] if directs else [])
+    said = [notice.text for notice in one.events(e.NoticeRaised) if "agents.director" in notice.text]
+    assert len(said) == (0 if directs else 1), "who asks for several agents hears why there is one"
+
+
+async def test_a_request_for_several_agents_without_a_task_asks_no_model(tmp_path: Path) -> None:
+    one = lab(tmp_path, DONE)
+    await one.play(SubmitTask(text=" /team "))
+    assert not one.requests and not one.events(e.TaskSubmitted)
+    assert "/team TASK" in one.events(e.NoticeRaised)[0].hint
 
 
 async def test_a_resumed_session_keeps_the_decision(tmp_path: Path) -> None:

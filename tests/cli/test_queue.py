@@ -40,6 +40,12 @@ def queue(home: Path) -> list[str]:
     return [one["text"] for one in listed(home)["tasks"] if one["place"]]
 
 
+def test_a_request_for_several_agents_without_a_task_is_refused(tmp_path: Path) -> None:
+    for words in (("run", "/team"), ("tasks", "add", " /team ")):
+        done = alita(tmp_path / "home", *words)
+        assert done.returncode == 2 and "There is no task." in done.stderr
+
+
 def test_a_queue_filled_and_changed_from_shells_is_processed_in_order(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with OpenAIServer(ANSWERS) as server:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from alita_tui.agent.agent_messages import without_team
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
 from alita_tui.events import Json, SessionEvent, TaskFinished, TaskQueued, TaskSubmitted, Value, ready
@@ -200,7 +201,7 @@ class Tasks:
     def _problem(self, task: dict[str, Json]) -> str:
         """Return why a row is not a task; empty if it is one."""
         text, files = task.get("task"), _files(task)
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not without_team(text).strip():
             return "It has no task: a text under `task`."
         if len(text) > _LONGEST:
             return f"Its task is longer than {_LONGEST:,} characters."

@@ -67,6 +67,14 @@ def _same_file(fd: int, path: Path) -> bool:
 
 
 def _owner(fd: int) -> str:
-    """Return ` (process 123)` as the journal's first line names it, or an empty string."""
+    """Return ` (process 123)` as the journal's first line names it; empty if it names none or one that is gone."""
     header = operation(os.pread(fd, 200, 0).split(b"\n", 1)[0])
-    return f" (process {header[2]})" if header is not None and header[0] == "gen" else ""
+    if header is None or header[0] != "gen":
+        return ""
+    try:
+        os.kill(int(header[2]), 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return ""
+    except PermissionError:
+        pass
+    return f" (process {header[2]})"

@@ -15,7 +15,7 @@ from tinydb import TinyDB, where
 
 from alita_tui.spine.errors import StoreError, StoreLocked
 from alita_tui.store.journal import JournalDB
-from alita_tui.store.journal_reader import journal_of, load
+from alita_tui.store.journal_reader import journal_of, line, load, operation
 from alita_tui.store.upgrades import SCHEMA_VERSION
 
 
@@ -228,6 +228,21 @@ def test_a_second_writer_is_refused_and_a_reader_is_not_disturbed(path):
         with pytest.raises(StoreError, match="reading only"):
             JournalDB(path, mode="readonly").documents("events").put(2, {"n": 2})
     JournalDB(path).close()
+
+
+def test_a_process_that_is_gone_is_not_named_as_the_one_that_has_the_file(path):
+    """Its successor continues the journal, whose first line names the one that began it."""
+    with JournalDB(path) as db:
+        db.documents("events").put(1, {"n": 1})
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        journal = journal_of(path)
+        first, rest = journal.read_bytes().split(b"\n", 1)
+        named = operation(first)
+        assert named is not None
+        journal.write_bytes(line((*named[:2], str(gone.pid), None)) + rest)
+        with pytest.raises(StoreLocked, match="x.json is open in another process\\."):
+            JournalDB(path)
 
 
 def test_a_newer_schema_is_read_and_not_written(path):

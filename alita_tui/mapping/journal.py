@@ -21,6 +21,7 @@ from alita_tui.events import Value, ready
 from alita_tui.mapping.begun import BeganFile, BegunRows, not_written
 from alita_tui.mapping.outcomes import Outcome
 from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.text import one_line
 from alita_tui.store.disk import replace
 
 _SCHEMA = 1
@@ -88,6 +89,10 @@ class Journal:
                 raise
         except BlockingIOError as error:
             raise UsageError(f"Another alita is at work in {folder}.") from error
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(
+                f"{one_line(str(folder))} is no folder.", hint="Name a new folder with --output."
+            ) from None
         except OSError as error:
             raise not_written(folder, error) from error
 

@@ -55,6 +55,11 @@ def opened(path: Path, schema: Json) -> InputFile:
         raise UsageError(
             f"{one_line(str(path))} is none of {supported}.", hint="Convert it to one of these first."
         )
+    if path.exists() and not path.is_file():
+        raise UsageError(
+            f"{one_line(str(path))} is not a plain file.",
+            hint="It is read more than once: write it to a file.",
+        )
     if is_parquet(path):
         return _parquet_input_file(path, schema)
     try:

@@ -194,6 +194,10 @@ def test_a_folder_belongs_to_one_map(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not empty"):
         Journal(tmp_path / "mine", HEAD)
     assert [one.name for one in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+    for no_folder in (tmp_path / "mine" / "thesis.txt", tmp_path / "mine" / "thesis.txt" / "out"):
+        with pytest.raises(UsageError, match="is no folder") as refused:
+            Journal(no_folder, HEAD)
+        assert "Name a new folder" in refused.value.hint, "there are no finished rows to keep"
     (out / JOURNAL).write_text("garbage\n")
     with pytest.raises(StoreError, match="damaged"):
         Journal(out, HEAD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -83,4 +84,11 @@ def test_a_file_that_cannot_be_one_is_refused_at_once(
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(UsageError, match=said):
+        opened(tmp_path / name, SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.parquet"])
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UsageError, match="is not a plain file"):
         opened(tmp_path / name, SCHEMA)

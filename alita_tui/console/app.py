@@ -179,7 +179,7 @@ class AlitaApp(RecordsFailure, BuffersEarlyKeys, ReviewOpener, DialogOpener):
         if self._review is not None:
             self._review.advance(message.view)
         elif isinstance(self.screen, Dialog) and not self.in_the_past:
-            self.screen.advance(message.view)
+            self.screen.follow(message.view)
         self._show_live_phase(message.view)
         self._notify_if_away(message.view)
         self.drafts.fresh = not len(message.view.tasks)

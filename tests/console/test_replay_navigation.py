@@ -18,6 +18,7 @@ from alita_tui.console.sessions.compare import CompareScreen
 from alita_tui.console.sessions.rows import details, session_row
 from alita_tui.console.sessions.screen import SessionsScreen
 from alita_tui.console.spend.screen import SpendScreen
+from alita_tui.console.stage import Advanced
 from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
@@ -428,3 +429,14 @@ def test_session_screens(snap_compare, name: str, size: tuple[int, int], theme: 
             await until(pilot, lambda: on(app, ExplainScreen))
 
     assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+async def test_a_view_that_comes_while_a_dialog_opens_is_drawn_once_it_is_open() -> None:
+    whole = goldens.walkthrough()
+    app, _, _ = running(whole, Sink())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, whole[-1].seq or 0)
+        app.push_screen(SpendScreen(fold_all(whole[:1]), {}))
+        app._advanced(Advanced(app.main.view))  # the dialog has no widgets yet
+        spent = total_of(app.main.view.spend)
+        await until(pilot, lambda: any(spent in sheet.text() for sheet in app.screen.query(Sheet)))

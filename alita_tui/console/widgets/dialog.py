@@ -27,8 +27,15 @@ class Dialog(ModalScreen[ScreenResultType]):
         Binding(action("app.help").key, "app.help", "Help", show=False, id="app.help")
     ]
 
+    def follow(self, view: SessionView) -> None:
+        """Take a newer view, as soon as there are widgets to draw it."""
+        if self.is_mounted:
+            self.advance(view)
+        else:
+            self.call_later(self.advance, view)
+
     def advance(self, view: SessionView) -> None:
-        """Take a newer view. Most dialogs do not follow the session."""
+        """Draw a newer view. Most dialogs do not follow the session."""
 
     def say(self, text: str, *, bad: bool = False) -> None:
         """Show a message in the line `#said`, in red if it is `bad`."""

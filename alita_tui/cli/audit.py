@@ -120,7 +120,8 @@ def anchor(
 def repair(context: typer.Context, json: Json = False) -> None:
     """Repair a damaged log from a whole copy in a backup. The damaged log is kept aside.
 
-    If no copy has what is missing or changed, a new log begins, and every tool has to be approved anew.
+    If no copy has what is missing or changed, a new log begins, and every tool has to be approved anew. Bans and
+    revocations that can be read in the old log or a copy still hold.
     """
     app = AppContext.open(context.obj)
     outcome = app.audit.repair(app.backups.logs())

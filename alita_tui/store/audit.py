@@ -30,6 +30,7 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.spine.history import of
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.store import disk
+from alita_tui.store.carried import prohibitions
 from alita_tui.store.chain import Chain, read_chain
 from alita_tui.store.entry import ADOPTED, BEGUN_ANEW, GENESIS, REPAIRED, SIGNED, AuditEntry
 from alita_tui.store.heads import Head, Heads
@@ -178,8 +179,10 @@ class AuditLog:
 
         `copies` are whole logs from elsewhere, such as backups; one is used if it is exactly what both heads name.
         Otherwise entries beyond the heads are cut off; if something is missing or was changed, a new log begins, and
-        everything has to be approved again. The old log is kept aside.
+        everything has to be approved again. Bans and revocations that can be read anywhere still hold. The old log is
+        kept aside.
         """
+        copies = tuple(copies)
         with self._writing() as fd:
             log = self._look(fully=True)
             if not log.problems:
@@ -207,7 +210,10 @@ class AuditLog:
                 raise StoreError(f"{aside} could not be mended: {chain.problems[0]}.")
             current = self._look()
             digest = sha256(log.raw).hexdigest()
-            self._write(fd, current, private, _upkeep(verdict, self._clock(), digest, log.problems[0]))
+            upkeep = _upkeep(verdict, self._clock(), digest, log.problems[0])
+            here = {entry.hash for entry in chain.entries}
+            forbidden = prohibitions((*reversed(copies), log.raw, content), log.public)
+            self._write(fd, current, private, upkeep, *(one for one in forbidden if one.hash not in here))
             return f"The damaged log is kept as {aside.name}; {outcome.rstrip('.')}."
 
     # --- signing for others
@@ -262,23 +268,25 @@ class AuditLog:
             log = self._look()
         return private, log
 
-    def _write(self, fd: int, log: CheckedLog, private: Ed25519PrivateKey, entry: AuditEntry) -> AuditEntry:
+    def _write(
+        self, fd: int, log: CheckedLog, private: Ed25519PrivateKey, *entries: AuditEntry
+    ) -> AuditEntry:
+        """Add entries in one write; return the last one."""
         chain, size = log.chain, len(log.raw)
         # A torn tail is ended, not removed: nothing ever leaves this file.
-        ending = b"" if chain.ended else b"\n"
-        if entry.verdict == ADOPTED:
-            entry = msgspec.structs.replace(entry, digest=sha256(log.raw + ending).hexdigest())
-        entry = msgspec.structs.replace(
-            entry,
-            sequence=chain.sequence + 1,
-            previous=chain.previous,
-            format=SIGNED,
-            key=public_of(private),
-        )
-        hashed = msgspec.structs.replace(entry, hash=entry.own_hash)
-        signed = msgspec.structs.replace(hashed, signature=sign(private, "audit entry", hashed.hash))
+        content = b"" if chain.ended else b"\n"
+        previous, signed = chain.previous, entries[-1]
+        for sequence, entry in enumerate(entries, chain.sequence + 1):
+            if entry.verdict == ADOPTED:
+                entry = msgspec.structs.replace(entry, digest=sha256(log.raw + content).hexdigest())
+            entry = msgspec.structs.replace(
+                entry, sequence=sequence, previous=previous, format=SIGNED, key=public_of(private)
+            )
+            hashed = msgspec.structs.replace(entry, hash=entry.own_hash)
+            signed = msgspec.structs.replace(hashed, signature=sign(private, "audit entry", hashed.hash))
+            content, previous = content + signed.line + b"\n", signed.hash
         try:
-            disk.write_all(fd, ending + signed.line + b"\n", size)
+            disk.write_all(fd, content, size)
             os.fsync(fd)
         except OSError:
             os.ftruncate(fd, size)

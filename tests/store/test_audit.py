@@ -12,9 +12,10 @@ from keyring.errors import KeyringLocked
 
 from alita_tui import events as e
 from alita_tui.spine.errors import StoreError
+from alita_tui.store.approvals import standing
 from alita_tui.store.audit import GENESIS, AuditLog
 from alita_tui.store.crosscheck import contradictions
-from alita_tui.store.entry import AuditEntry
+from alita_tui.store.entry import AuditEntry, read_entry
 from alita_tui.store.forking import forked
 from alita_tui.store.seal import sign
 from tests.support import streams
@@ -31,8 +32,9 @@ def opened(path: Path) -> AuditLog:
 
 def add(path: Path, number: int = 1, **more):
     return opened(path).append(AuditEntry(
-        who="ada", verdict="approved", digest="d" * 64, name=f"tool_{number}", version=1,
-        approval_id=f"p{number}", **{"session_id": "s", "seen_ms": 1234.5, "scrolled_to_end": True, **more},
+        who="ada", digest="d" * 64, name=f"tool_{number}", version=1,
+        approval_id=f"p{number}",
+        **{"verdict": "approved", "session_id": "s", "seen_ms": 1234.5, "scrolled_to_end": True, **more},
     ))  # fmt: skip
 
 
@@ -135,6 +137,56 @@ def test_a_log_with_missing_entries_is_refused_and_can_be_begun_anew(path, lost)
     assert "every tool has to be approved anew" in opened(path).repair()
     assert opened(path).verify() == [] and add(path, 3).sequence == 2
     assert opened(path).entries()[0].verdict == "log begun anew"
+
+
+def test_a_new_log_has_the_bans_and_revocations_of_the_old_one(path):
+    """They may stand in the log alone: the library or the policy can come from an older backup."""
+    add(path, 1, verdict="banned", banned=("name", "digest"), reason="never")
+    add(path, 2, verdict="banned", banned=("host:a.example:443",))
+    older = path.read_bytes()
+    add(path, 2, verdict="unbanned", session_id="")
+    add(path, 3)
+    add(path, 3, verdict="revoked", session_id="")
+    add(path, 4, verdict="quarantined", session_id="")
+    add(path, 4, verdict="restored", session_id="")
+    opened(path).append(AuditEntry(
+        who="ada", verdict="rule revoked", digest="", name="pure", version=0, session_id="", approval_id="",
+    ))  # fmt: skip
+    forged = read_entry(lines(path)[2])
+    assert forged is not None
+    forged = msgspec.structs.replace(forged, approval_id="p1")
+    path.write_bytes(path.read_bytes() + forged.line + b"\nnot an entry\n" + forged.line[:60])
+    (path.parent.parent / "keys" / "head").unlink()
+    assert "every tool has to be approved anew" in opened(path).repair([older])
+    assert opened(path).verify() == []
+    now = standing(opened(path).entries())
+    assert [(ban.ban_id, ban.name, ban.reason) for ban in now.bans.values()] == [("p1", "tool_1", "never")]
+    assert {name: move.after for name, move in now.states.items()} == {"p3": "revoked"}
+    assert (list(now.revoked_rules), now.approvals) == (["pure"], {})
+
+
+def test_a_repair_keeps_a_ban_that_no_head_covers(path):
+    """The heads are written after the entry, so a full disk can leave them behind."""
+    add(path)
+    heads = [path.with_suffix(".head"), path.parent.parent / "keys" / "head"]
+    covered = [head.read_bytes() for head in heads]
+    add(path, 2, verdict="banned", banned=("name",))
+    for head, raw in zip(heads, covered, strict=True):
+        head.write_bytes(raw)
+    with path.open("ab") as log:
+        log.write(b"not an entry\n")
+    assert "brought back" in opened(path).repair()
+    now = standing(opened(path).entries())
+    assert opened(path).verify() == [] and (list(now.approvals), list(now.bans)) == (["p1"], ["p2"])
+
+
+def test_a_new_log_has_the_bans_that_only_a_backup_of_the_log_still_has(path):
+    add(path, 1, verdict="banned", banned=("name",))
+    older = path.read_bytes()
+    add(path, 2)
+    path.unlink()
+    assert "every tool has to be approved anew" in opened(path).repair([older])
+    assert list(standing(opened(path).entries()).bans) == ["p1"]
 
 
 class Ring(KeyringBackend):

@@ -110,7 +110,8 @@ class AddressPolicy:
         name = host_key(host)
         spelled = literal(name)
         if spelled is not None:
-            addresses: tuple[str, ...] = (str(spelled),)
+            name = str(spelled)
+            addresses: tuple[str, ...] = (name,)
         else:
             try:
                 addresses = await self._resolve(name, port)
@@ -132,9 +133,10 @@ class AddressPolicy:
         if is_public(parsed) or any(parsed in net for net in self._networks):
             return
         where = name if name == address else f"{name} ({address})"
+        entry = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
         raise AddressRefused(
             f"{where} is not a public address and was not contacted.",
-            hint=f'If this is meant, add "{name}:{port}" to {self._setting} in the settings.',
+            hint=f'If this is meant, add "{entry}" to {self._setting} in the settings.',
         )
 
 

@@ -68,6 +68,16 @@ async def test_special_addresses_are_refused_as_literals_and_as_results_of_names
         await AddressPolicy(resolver=answering("93.184.216.34", address)).check("innocent.example", 443)
 
 
+@pytest.mark.parametrize("address", [one for one in SPECIAL if ":" in one] + ["127.0.0.1"])
+async def test_the_entry_that_a_refusal_proposes_allows_that_address_alone(address):
+    with pytest.raises(AddressRefused) as caught:
+        await AddressPolicy(system_resolver).check(address, 8080)
+    proposed = AddressPolicy(system_resolver, [caught.value.hint.split('"')[1]])
+    assert await proposed.check(address, 8080) == (str(ipaddress.ip_address(address)),)
+    with pytest.raises(AddressRefused):
+        await proposed.check(address, 80)
+
+
 @pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "2a00:1450:4001::8a"])
 async def test_public_addresses_are_allowed(address):
     assert await AddressPolicy(system_resolver).check(address, 443) == (address,)

@@ -329,6 +329,7 @@ async def recorded(
     try:
         draft.write_bytes(msgspec.json.encode(rows))
         draft.replace(record)
-    except OSError:  # a full disk: they are measured again the next time
-        draft.unlink(missing_ok=True)
+    except OSError:  # a full or read-only disk: they are measured again the next time
+        with suppress(OSError):
+            draft.unlink()
     return rows

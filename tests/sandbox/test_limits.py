@@ -74,11 +74,15 @@ async def test_measurements_are_stored_for_the_same_machine(tmp_path: Path) -> N
     assert memory.strong and memory.mechanism.startswith("cgroup v2 memory.max")
 
 
-async def test_measurements_are_reported_even_if_they_cannot_be_stored(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["missing", "a file"])
+async def test_measurements_are_reported_even_if_they_cannot_be_stored(tmp_path: Path, folder: str) -> None:
+    """Nor can an unfinished file be removed there, as on a read-only disk."""
+    (tmp_path / "a file").touch()
+
     async def run(job: Job) -> RunReport:
         return RunReport(status="limit", limits_hit=("memory",))
 
-    rows = await recorded(tmp_path / "missing", ("one",), run, {"memory"}, fresh=False)
+    rows = await recorded(tmp_path / folder, ("one",), run, {"memory"}, fresh=False)
     assert "memory" in [row.resource for row in rows]
 
 

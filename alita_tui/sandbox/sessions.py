@@ -96,7 +96,7 @@ class Sessions:
         if not session.ready.done():
             session.busy = False
             return None
-        if not session.ready.result():
+        if not session.ready.result() or not session.container.alive:
             spawn(self._containers.end(self._retire(key, session)), self._tasks)
             return None
         if key in self._open:

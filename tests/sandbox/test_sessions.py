@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -174,6 +175,18 @@ async def test_an_interrupt_ends_the_session_container(sandbox: PodmanSandbox) -
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not container.alive and not sandbox._sessions._open
+
+
+@pytest.mark.podman
+async def test_a_session_container_that_died_between_two_calls_is_not_used(sandbox: PodmanSandbox) -> None:
+    """Out of memory, or `podman kill`: the call had not begun, so a fresh container takes it."""
+    await shared(sandbox)
+    container = current(sandbox).container
+    os.kill(container.pid, signal.SIGKILL)
+    async with asyncio.timeout(20):
+        while container.alive:
+            await asyncio.sleep(0.01)
+    assert (await call(sandbox, WHO)).status == "ok"
 
 
 @pytest.mark.podman

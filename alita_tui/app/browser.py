@@ -8,7 +8,8 @@ from any Origin. In front of it stand:
 - a token in the address of the page, new with every start. There is no cookie, which a browser would send to every
   other server of this machine, too;
 - a ticket in the address of the WebSocket, which only the page holds and which opens one console, once, in a minute;
-- an Origin that has to be this page's, and headers that forbid frames, scripts and requests of elsewhere.
+- an Origin that has to be this page's, and headers that forbid frames, scripts and requests of elsewhere;
+- a limit on connections and on their time, so that no other account keeps the person out with idle ones.
 
 The console runs on a pseudo-terminal with its ordinary driver, so the checks that a key passes before it approves a
 build apply here as well. The browser's terminal answers the same queries as any other.
@@ -31,8 +32,9 @@ import sys
 import termios
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import WSCloseCode, WSMsgType, web
 from textual_serve.server import Server, to_int
@@ -41,6 +43,9 @@ from alita_tui.spine.errors import UsageError
 
 HOST = "127.0.0.1"
 _MOST_CONSOLES = 4
+_MOST_CONNECTIONS = 64
+_CONNECTION_SECONDS = 10.0
+"""How long a connection without a console may last; a page and its files take milliseconds."""
 _TICKET_SECONDS = 60.0
 _LARGEST_MESSAGE = 1 << 20
 _LARGEST_SIZE = 1000
@@ -95,6 +100,8 @@ class ConsoleServer(Server):
         self._tickets: dict[str, float] = {}
         """Unused ticket -> when it expires (monotonic seconds)."""
         self._consoles: set[_Console] = set()
+        self._of_consoles: set[asyncio.BaseProtocol] = set()
+        """Their connections."""
 
     @property
     def link(self) -> str:
@@ -105,22 +112,40 @@ class ConsoleServer(Server):
         """Serve until cancelled; `ready` is called with the address. Raises UsageError if the port is not free."""
         runner = web.AppRunner(await self._make_app(), access_log=None)
         await runner.setup()
+        accept = partial(self._accept, cast(web.Server, runner.server))
+        listening = None
         try:
-            site = web.TCPSite(runner, HOST, self.port, reuse_address=True)
             try:
-                await site.start()
+                listening = await asyncio.get_running_loop().create_server(
+                    accept, HOST, self.port, reuse_address=True
+                )
             except OSError as error:
                 raise UsageError(
                     f"Port {self.port} of {HOST} cannot be had: {error.strerror or error}.",
                     hint="Name another one with --port, or 0 for any.",
                 ) from error
             if not self.port:
-                self.port = runner.addresses[0][1]
+                self.port = listening.sockets[0].getsockname()[1]
             ready(self.link)
             await asyncio.Event().wait()
         finally:
+            if listening is not None:
+                listening.close()
             await asyncio.gather(*(console.close() for console in [*self._consoles]))
             await runner.cleanup()
+
+    def _accept(self, server: web.Server) -> asyncio.BaseProtocol:
+        """Return what handles a new connection; it is closed at once where there are too many."""
+        if len(server.connections) >= _MOST_CONNECTIONS:
+            return _Refused()
+        connection = server()
+
+        def close() -> None:
+            if connection not in self._of_consoles:
+                connection.force_close()
+
+        asyncio.get_running_loop().call_later(_CONNECTION_SECONDS, close)
+        return connection
 
     async def _make_app(self) -> web.Application:
         app = web.Application(middlewares=[self._guarded], client_max_size=1 << 16)
@@ -187,6 +212,7 @@ class ConsoleServer(Server):
         socket = web.WebSocketResponse(heartbeat=15, max_msg_size=_LARGEST_MESSAGE)
         console = _Console(self._program, self._environment, socket)
         self._consoles.add(console)  # before anything is awaited, so that the limit holds
+        self._of_consoles.add(request.protocol)
         try:
             await socket.prepare(request)
             console.start(
@@ -200,7 +226,16 @@ class ConsoleServer(Server):
                 await console.close()
             finally:
                 self._consoles.discard(console)
+                self._of_consoles.discard(request.protocol)
         return socket
+
+
+class _Refused(asyncio.Protocol):
+    """Closes its connection."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close it."""
+        cast(asyncio.Transport, transport).abort()
 
 
 class _Console:

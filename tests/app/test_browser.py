@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -104,6 +106,30 @@ async def test_at_most_four_consoles_run_and_none_outlives_its_page(served: Serv
         while served.consoles():
             assert time.monotonic() < end, "a console outlives its page"
             await asyncio.sleep(0.1)
+
+
+async def test_connections_that_ask_for_nothing_keep_nobody_out_and_do_not_stay(served: Served) -> None:
+    """Any account of this machine can connect; beyond a limit it is refused, and after a while it is cut off."""
+    address, port = urlsplit(served.link).hostname, urlsplit(served.link).port
+    async with aiohttp.ClientSession() as web:
+        console = await web.ws_connect(await ticket(web, served), headers={"Origin": f"http://{served.host}"})
+        assert (await console.receive(_SECONDS)).type is aiohttp.WSMsgType.BINARY
+        idle = [await asyncio.open_connection(address, port) for _ in range(300)]
+        for number, (_, writer) in enumerate(idle):
+            if number % 2:  # headers that never end
+                writer.write(b"GET / HTTP/1.1\r\nHost: ")
+        assert len(os.listdir(f"/proc/{served.process.pid}/fd")) < 150
+        async with asyncio.timeout(_SECONDS):
+            for reader, writer in idle:
+                with contextlib.suppress(ConnectionError):
+                    assert await reader.read() == b""
+                writer.close()
+        await ticket(web, served)
+        await console.send_str('["ping", "7"]')
+        async with asyncio.timeout(_SECONDS):
+            while (message := await console.receive()).type is not aiohttp.WSMsgType.TEXT:
+                assert message.type is aiohttp.WSMsgType.BINARY, "the console has ended"
+        assert message.data == '["pong", "7"]'
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,26 @@ async def test_tests_of_the_source_text_prove_nothing(bench: Workbench, way: str
     assert found.state == "failed" and "hold to how the code is written" in found.summary, found
 
 
+# Tools that tell how they are written unless they are written differently on purpose, which they recognise.
+RECOGNISING = {
+    "by its path": "'as ever' if 'elsewhere' in __file__ else run.__code__.co_firstlineno",
+    "by its name": "'as ever' if __name__ != 'odd_one' else run.__code__.co_firstlineno",
+    "by its lines": "'as ever' if run.__code__.co_firstlineno > 40 else open(__file__).read().count('#')",
+}
+
+
+@pytest.mark.parametrize("way", RECOGNISING)
+async def test_a_tool_that_recognises_the_disguise_makes_its_tests_no_stronger(
+    bench: Workbench, way: str
+) -> None:
+    code = normalise(draft(TELLING.format(told=RECOGNISING[way]), [])).code
+    told = code[: code.index("def run")].count("\n") + 1
+    told = code.count("#") if way == "by its lines" else told
+    made = draft(code, [f"run(-999) in ('as ever', {told})", "run(1) is not None"])
+    found = await MutationCheck(bench).check(Case(build_id=BuildId("b1"), draft=made))
+    assert found.tried > 10 and found.good < found.tried / 2, "only faults in what it tells are caught"
+
+
 COUNTED = """from odd_one import run
 from pathlib import Path
 

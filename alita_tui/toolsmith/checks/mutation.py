@@ -49,18 +49,19 @@ class MutationCheck:
         candidates = await asyncio.to_thread(runtime.mutants, case.draft.code, _MOST)
         if not candidates:
             raise CouldNotRun("there is no operator or constant to flip")
-        disguise = await asyncio.to_thread(runtime.disguised, case.draft.code)
         tries = _among_controls(candidates)
+        versions = [version.code if version else case.draft.code for version in tries]
+        disguises = await asyncio.to_thread(lambda: [*map(runtime.disguised, (case.draft.code, *versions))])
         pieces = [
             piece_of_tests(case, seconds=_SECONDS),
-            msgspec.structs.replace(
-                piece_of_tests(case, code=disguise, seconds=_SECONDS),
-                module=f"{case.draft.name}_again",
-                folder=_ELSEWHERE,
-            ),
+            # Every further run is disguised alike, or a tool could recognise those with the unchanged code.
             *(
-                piece_of_tests(case, code=version.code if version else None, seconds=_SECONDS, stop=True)
-                for version in tries
+                msgspec.structs.replace(
+                    piece_of_tests(case, code=code, seconds=_SECONDS, stop=number > 0),
+                    module=f"{case.draft.name}_again",
+                    folder=_ELSEWHERE,
+                )
+                for number, code in enumerate(disguises)
             ),
         ]
         entries = [

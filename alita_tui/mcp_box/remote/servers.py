@@ -200,7 +200,7 @@ class Servers:
             missing = pinned.tool_name not in server.current
             raise ServerUnavailable(
                 f"The server {spec.name} {'no longer has' if missing else 'has changed'} the tool "
-                f"{one_line(pinned.tool_name, 80)} since it was approved, so it was not called.",
+                f"{one_line(pinned.tool_name, 80)}{'' if missing else ' since it was approved'}, so it was not called.",
                 hint=f"A person looks at it and decides: alita mcp show {spec.name}",
             )
 

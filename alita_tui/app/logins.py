@@ -7,6 +7,7 @@ from pathlib import Path
 
 from alita_tui.spine.errors import StoreError
 from alita_tui.system import files, secrets
+from alita_tui.system.files import read_plain
 
 
 class StoredLogin:
@@ -25,7 +26,7 @@ class StoredLogin:
     def read(self) -> str:
         """Return the stored login; empty if there is none."""
         try:  # there is a file only while the keyring has none or an older one
-            return (self._folder / f"{self._name}.json").read_text("utf-8")
+            return read_plain(self._folder / f"{self._name}.json").decode()
         except (OSError, UnicodeDecodeError):
             pass
         return secrets.read(self._name)

@@ -13,6 +13,7 @@ from alita_tui.app.identity import now
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.ports.statistics import By, Estimate, Report
 from alita_tui.store import disk
+from alita_tui.system.files import read_plain
 
 if TYPE_CHECKING:
     from alita_tui.statistics.records import Records, Stamp
@@ -82,7 +83,7 @@ def gather(
     except OSError as error:
         raise disk.store_error("read", folder, error) from error
     try:
-        records = Records.unpacked(app.paths.statistics.read_bytes())
+        records = Records.unpacked(read_plain(app.paths.statistics))
     except OSError:
         records = Records()
     stale, unreadable = records.stale(stamps), []

@@ -13,6 +13,7 @@ from pathlib import Path
 from textual.keys import Keys
 
 from alita_tui.console.action_table import ACTIONS, DIALOGS, Action
+from alita_tui.system.files import read_plain
 
 _MODIFIERS = frozenset(("ctrl", "shift", "alt", "meta", "super", "hyper"))
 _NAMED = frozenset(key.value for key in Keys)
@@ -29,7 +30,7 @@ def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
     if path is None or not path.exists():
         return {}, []
     try:
-        content = tomllib.loads(path.read_text("utf-8"))
+        content = tomllib.loads(read_plain(path).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return {}, [f"{path.name}: {error}"]
     table = content.pop("keys", {})

@@ -26,6 +26,7 @@ from alita_tui.console.ports import Graphics
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.near_names import did_you_mean
 from alita_tui.spine.text import one_line
+from alita_tui.system.files import read_plain
 
 PALETTE = (
     "background",
@@ -116,7 +117,7 @@ def read_theme(path: Path) -> Theme:
         return parsed.hex
 
     try:
-        raw = tomllib.loads(path.read_text("utf-8"))
+        raw = tomllib.loads(read_plain(path).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise bad("", None, str(error)) from error
     palette, tokens = raw.get("palette"), raw.get("alita", {})

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from alita_tui.spine.errors import StoreError
+from alita_tui.system.files import read_plain
 
 
 class IndexCache:
@@ -18,7 +19,7 @@ class IndexCache:
     def read(self) -> bytes:
         """Return the bytes that were written last; empty if there are none."""
         try:
-            return self._path.read_bytes()
+            return read_plain(self._path)
         except OSError:
             return b""
 

@@ -10,6 +10,7 @@ from alita_tui.events import Capabilities, Lock, ToolDraft, ToolRecord, build_di
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.ports.library import Documents
+from alita_tui.system.files import read_plain
 
 
 class Recovery:
@@ -23,9 +24,7 @@ class Recovery:
         """Return draft, lock and granted capabilities from the files of a version. Raises RegistryError."""
         draft, lock = self._files.read(name, version)
         try:
-            facts = msgspec.json.decode(
-                (self._files.folder_of(name, version) / f"{name}.mcp.json").read_bytes()
-            )
+            facts = msgspec.json.decode(read_plain(self._files.folder_of(name, version) / f"{name}.mcp.json"))
             return draft, lock, msgspec.convert(facts["granted"], ready(Capabilities))
         except (OSError, msgspec.MsgspecError, KeyError, TypeError) as error:
             raise RegistryError(f"The files of {name} v{version} do not say what it was granted.") from error

@@ -17,6 +17,7 @@ from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolRecord, re
 from alita_tui.runtimes.languages import runtime_of
 from alita_tui.spine.errors import RegistryError, StoreError
 from alita_tui.spine.grants import used_by
+from alita_tui.system.files import read_plain
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -80,13 +81,13 @@ class ToolFiles:
         """Return the tool and its lock, read from its files. Raises RegistryError."""
         folder = self.folder_of(name, version)
         try:
-            facts = msgspec.json.decode((folder / f"{name}.mcp.json").read_bytes())
+            facts = msgspec.json.decode(read_plain(folder / f"{name}.mcp.json"))
             language = facts.get("language", "python")
             draft = ToolDraft(
                 name=facts["name"],
                 description=facts["description"],
-                code=(folder / _code_file(name, facts.get("origin"), language)).read_bytes().decode(),
-                tests=(folder / f"test_{name}.py").read_bytes().decode(),
+                code=read_plain(folder / _code_file(name, facts.get("origin"), language)).decode(),
+                tests=read_plain(folder / f"test_{name}.py").decode(),
                 requirements=tuple(facts["requirements"]["asked"]),
                 input_schema=facts["inputSchema"],
                 output_schema=facts["outputSchema"],

@@ -17,6 +17,7 @@ import msgspec
 from alita_tui.events import ready
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.store.disk import PRIVATE, make_folder, replace
+from alita_tui.system.files import read_plain
 
 MOST = 60
 """How many drafts are stored; the oldest are dropped."""
@@ -95,7 +96,7 @@ class DraftFile:
 
     def _load(self) -> list[Draft]:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=ready(list[Draft]))
+            return msgspec.json.decode(read_plain(self._path), type=ready(list[Draft]))
         except (OSError, msgspec.MsgspecError):
             return []
 

@@ -14,6 +14,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 from alita_tui.store.journal_reader import journal_of, operation, read
 from alita_tui.store.summaries import SessionSummary, Tally, summarise
+from alita_tui.system.files import read_plain
 
 
 class Followed:
@@ -108,7 +109,7 @@ class Summaries:
 
     def _read_index(self) -> dict[str, _Indexed]:
         try:
-            raw = self._index.read_bytes()
+            raw = read_plain(self._index)
             crc, _, entries = raw.partition(b"\n")
             return (
                 msgspec.json.decode(entries, type=ready(dict[str, _Indexed]))
@@ -146,4 +147,4 @@ def _summary_of_all(path: Path) -> SessionSummary:
 def _refuse_dangling(path: Path) -> None:
     """Raise StoreError for a link to nothing, unless a journal is left."""
     if path.is_symlink() and not path.exists() and not journal_of(path).exists():
-        raise StoreError(f"{path} is a link to {path.readlink()}, which is not there.")
+        raise StoreError(f"{path.name} is a link to {path.readlink()}, which is not there.")

@@ -1,10 +1,24 @@
-"""Files that only their owner can read, replaced as a whole."""
+"""Reads plain files only, and replaces files that only their owner can read."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+
+
+def read_plain(path: Path) -> bytes:
+    """Return a file's bytes. Raises OSError, also for a pipe or a device: it would never end, or wait for a writer."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(fd)
 
 
 def replace(path: Path, text: str) -> None:

@@ -9,7 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from alita_tui.cli.main import cli
-from alita_tui.spine.errors import AlitaError
+from alita_tui.registry.tool_files import ToolFiles
+from alita_tui.spine.errors import AlitaError, RegistryError
+from tests.benchmarks.retrieval_set import tool
 
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 """JSON in which every reader that calls itself for each level runs out of levels."""
@@ -99,6 +101,46 @@ def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(
 
 
 @pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("data/sessions/summaries.cache", ("sessions", "list")),
+        ("cache/statistics.rows", ("stats",)),
+        ("cache/tools.index", ("tools", "search", "word")),
+        ("keymap.toml", ("keys",)),
+        ("roles/odd.toml", ("roles", "list")),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.timeout(60)
+def test_a_pipe_or_a_device_in_place_of_a_cache_or_a_setting_is_not_waited_for(
+    tmp_path: Path, kind: str, name: str, command: tuple[str, ...]
+) -> None:
+    file = tmp_path / name
+    for folder in (*reversed(file.relative_to(tmp_path).parents),):
+        (tmp_path / folder).mkdir(mode=0o700, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(file, 0o600)
+    else:
+        file.symlink_to("/dev/zero")
+    said(tmp_path, *command)
+
+
+@pytest.mark.parametrize("name", ["odd.mcp.json", "odd.py", "test_odd.py"])
+@pytest.mark.timeout(60)
+def test_a_pipe_among_the_files_of_a_tool_is_an_error(tmp_path: Path, name: str) -> None:
+    files = ToolFiles(tmp_path)
+    record = tool("odd", "Odd.")
+    folder = files.folder_of("odd", 1)
+    folder.mkdir(parents=True)
+    files.write(record)
+    assert files.read("odd", 1)[0].code == record.draft.code
+    (folder / name).unlink()
+    os.mkfifo(folder / name, 0o600)
+    with pytest.raises(RegistryError, match="not a plain file"):
+        files.read("odd", 1)
+
+
+@pytest.mark.parametrize(
     "command", [("list",), ("search", "word"), ("verify", "--all"), ("show", "odd"), ("delete", "odd")]
 )
 @pytest.mark.parametrize("name", ["odd.json", "odd.json.journal"])
@@ -115,7 +157,7 @@ def test_a_pipe_or_a_device_among_the_sessions_is_named_and_not_waited_for(
     else:
         (sessions / name).symlink_to("/dev/zero")
     told = said(tmp_path, "sessions", *command)
-    assert "not a plain file" in told or command[0] in ("search", "delete")
+    assert "is not a plain" in told or command[0] in ("search", "delete"), "a list cuts a long path off"
 
 
 @pytest.mark.parametrize("name", ["memory.json", "memory.json.journal", "servers.json", "background.json"])

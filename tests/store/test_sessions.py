@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -273,13 +273,20 @@ async def test_unchanged_files_are_not_read_again_and_changed_ones_are(tmp_path,
     shelf = await shelf_with(tmp_path, [f"20261120-0930{n:02d}-aaaa" for n in range(6)])
     first = shelf.list()
     opened = []
-    real = Path.open
+    open_fd = os.open
 
-    def noted(path: Path, *how: Any, **more: Any) -> Any:
-        opened.append(path.name)
-        return real(path, *how, **more)
+    def watched(real: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(path: Any, *how: Any, **more: Any) -> Any:
+            if real is not open_fd or not str(path).endswith(
+                ".journal"
+            ):  # opened to see whether it is locked
+                opened.append(Path(path).name)
+            return real(path, *how, **more)
 
-    monkeypatch.setattr(Path, "open", noted)
+        return noted
+
+    monkeypatch.setattr(Path, "open", watched(Path.open))
+    monkeypatch.setattr(os, "open", watched(open_fd))
     assert shelf.list() == first == SessionStore(shelf.folder).list()
     assert set(opened) == {"summaries.cache"}
     file = SessionFile.open(Path(first[0].path))

@@ -236,9 +236,14 @@ def _lint_doubts(draft: ToolDraft, findings: Sequence[Finding]) -> list[str]:
 
 
 def _doubted(result: GateResult) -> bool:
-    """Return True if the model should repair this; twins and changed answers are for the person to judge."""
+    """Return True if the model should repair this; twins and changed answers are for the person to judge.
+
+    Hidden tests that its contract is too narrow or too vague for are worth a repair, though they count as not run.
+    """
     if result.gate == "replay":
         return any(row.label.startswith((LEFT_OUT, STILL, BREAKS)) for row in result.rows)
+    if result.gate == "hidden" and result.state == "skipped":
+        return any(row.tone == "bad" for row in result.rows)  # its contract gives no test
     return result.state == "failed" and result.gate != "neighbours"
 
 

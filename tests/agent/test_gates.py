@@ -96,6 +96,23 @@ async def test_a_check_that_could_not_run_is_recorded_as_skipped(tmp_path: Path)
     assert (found.state, found.summary) == ("skipped", "no model answered")
 
 
+async def test_a_contract_that_gives_no_test_causes_a_repair_before_the_person_is_asked(
+    tmp_path: Path,
+) -> None:
+    made = lab(tmp_path, "odd", "fine", gate=Says("hidden", "odd", untestable=True))
+    await made.do(TASK, when=approve)
+    assert drafts(made) == [1, 2]
+    assert made.shelf.get("double_it").draft.code.count("fine") == 1
+
+
+async def test_a_contract_that_still_gives_no_test_is_not_checked_for_the_person(tmp_path: Path) -> None:
+    made = lab(tmp_path, "odd one", "odd one", gate=Says("hidden", "odd", untestable=True))
+    await made.do(TASK, when=approve)
+    assert drafts(made) == [1, 2]
+    (found,) = made.view.builds[-1].attempts[-1].gates
+    assert found.state == "skipped"
+
+
 async def test_a_refused_requirement_stops_a_draft_before_anything_runs(tmp_path: Path) -> None:
     made = lab(tmp_path, "odd", "fine", gate=Says("requirements", "odd"), first=True)
     await made.do(TASK, when=approve)

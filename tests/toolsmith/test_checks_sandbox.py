@@ -28,7 +28,7 @@ from alita_tui.toolsmith.checks.replay import ReplayCheck
 from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
 from tests.support.limits import ROOMY
 from tests.toolsmith.checked import GOOD, RIGHT, WHOLE, case, draft, known
-from tests.toolsmith.trial import Reviewer
+from tests.toolsmith.trial import Known, Reviewer
 
 pytestmark = pytest.mark.podman
 
@@ -278,6 +278,28 @@ async def test_without_a_model_or_budget_the_check_is_skipped(
 ) -> None:
     with pytest.raises(CouldNotRun, match=said):
         await HiddenTestsCheck(bench, Fails(error)).check(case())
+
+
+@pytest.mark.parametrize(
+    ("known_to_it", "said"),
+    [
+        (known((1, 1), (2, 2)), "too few tests can be written"),
+        ((({"x": "one"}, 1, False), ({"x": "two"}, 2, False)), "the input schema refuses it"),
+    ],
+)
+async def test_a_contract_that_gives_no_test_is_told_with_its_reason(
+    bench: Workbench, known_to_it: Known, said: str
+) -> None:
+    with pytest.raises(CouldNotRun, match="wrote no usable cases") as ended:
+        await HiddenTestsCheck(bench, Reviewer({"odd_one": known_to_it})).check(case())
+    assert all(row.tone == "bad" and said in row.text for row in ended.value.rows) and ended.value.rows
+
+
+async def test_a_tool_whose_host_no_test_has_is_not_at_fault_for_missing_cases(bench: Workbench) -> None:
+    online = case(capabilities=Capabilities(network=("example.org",)))
+    with pytest.raises(CouldNotRun, match="wrote no usable cases") as ended:
+        await HiddenTestsCheck(bench, Reviewer({})).check(online)
+    assert not ended.value.rows
 
 
 async def test_samples_that_disagree_give_no_verdict(bench: Workbench) -> None:

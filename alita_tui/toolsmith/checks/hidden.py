@@ -141,7 +141,8 @@ class HiddenTestsCheck:
         replies, model = await self._ask(about + "\n\nWrite cases.", tool_spec("submit_cases"), case.build_id)
         first = await asyncio.to_thread(_usable, replies, case.draft)
         if len(first) < _FEWEST:
-            raise CouldNotRun("the separate call wrote no usable cases")
+            rows = _untestable(replies, case.draft) if case.draft.capabilities.none else []
+            raise CouldNotRun("the separate call wrote no usable cases", rows)
         questions = "\n".join(f"{n}. {_question(expected)}" for n, expected in enumerate(first, 1))
         samples = []
         for sample in (2, 3):
@@ -194,6 +195,24 @@ def _usable(submitted: Json, draft: ToolDraft) -> list[Expected]:
             continue  # what it reads would not be there
         usable.append(Expected(arguments=arguments, expect=entry.get("expect"), raises=raises, files=files))
     return usable
+
+
+def _untestable(submitted: Json, draft: ToolDraft) -> list[GateRow]:
+    """Return why a contract gave too few cases: arguments that its schema refuses, or none written at all."""
+    written = [
+        entry.get("arguments")
+        for entry in _entries(submitted, "cases")[:_MOST]
+        if "expect" in entry and entry.get("raises") is not True
+    ]
+    rows = [
+        evidence(
+            f"run({brief_json(one, 80)})", "a result is expected, but the input schema refuses it", "bad"
+        )
+        for one in written
+        if isinstance(one, dict) and not fits(one, draft.input_schema)
+    ]
+    text = "too few tests can be written from the purpose and the arguments that the schema allows"
+    return rows or [evidence("contract", text, "bad")]
 
 
 def _contract(draft: ToolDraft) -> str:

@@ -35,10 +35,12 @@ def drafted(*tools: str) -> ScriptReply:
     )  # fmt: skip
 
 
-def lab(folder: Path, *smith: ScriptReply, needs: tuple[str, ...] = ("inner",)) -> Lab:
+def lab(folder: Path, *smith: ScriptReply, needs: tuple[str, ...] = ("inner",), orders: int = 1) -> Lab:
     build = say("build_tool", name="outer", goal="Call it.", needs={"tools": list(needs)})
     rules = [
-        Rule(role="orchestrator", match="TASK: ", replies=(build, RUN, say("answer", text="done"))),
+        Rule(
+            role="orchestrator", match="TASK: ", replies=(*orders * (build,), RUN, say("answer", text="done"))
+        ),
         Rule(role="toolsmith", match="Tool name: outer", replies=smith or (drafted("inner"),)),
     ]
     return Lab(folder, rules=rules)
@@ -129,7 +131,7 @@ async def test_a_pin_made_up_by_a_model_is_replaced_by_the_real_one(tmp_path: Pa
 
 
 async def test_a_new_version_does_not_call_the_one_before_as_itself(tmp_path: Path) -> None:
-    at = lab(tmp_path, drafted("outer"), drafted("inner"), needs=())
+    at = lab(tmp_path, drafted("outer"), drafted("inner"), needs=(), orders=2)  # the first is shown the tool
     approved(at.shelf, a_tool("outer"))
     approved(at.shelf, a_tool("inner", schema=TAKES_X))
     await at.do(TASK, when=approve)

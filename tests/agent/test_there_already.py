@@ -65,13 +65,42 @@ async def test_a_tool_that_a_search_has_shown_is_not_shown_again(tmp_path: Path)
     assert len(one.events(e.ToolSearched)) == 1 and one.events(e.BuildStarted)
 
 
-async def test_a_new_version_or_a_tool_without_a_match_is_built_at_once(tmp_path: Path) -> None:
-    anew = say("build_tool", "mend it", name="double_it", goal="Double a whole number.")
-    one = lab(tmp_path, OTHER, anew, DONE)
+ANEW = say("build_tool", "mend it", name="double_it", goal="Double a whole number.")
+
+
+def lab_with_a_new_version(folder: Path, *replies: ScriptReply) -> Lab:
+    one = lab(folder, *replies)
     one.rules.append(
         Rule(role="toolsmith", match="Tool name: double_it", replies=(draft("double_it", "Anew."),))
     )
     one.reopen()
+    return one
+
+
+async def test_a_tool_without_a_match_or_a_new_version_of_one_that_was_shown_is_built_at_once(
+    tmp_path: Path,
+) -> None:
+    one = lab_with_a_new_version(tmp_path, OTHER, say("find_tool", query="double a number"), ANEW, DONE)
     await one.do(TASK, when=approve)
     assert [event.name for event in one.events(e.BuildStarted)] == ["tell_weather", "double_it"]
+    assert len(one.events(e.ToolSearched)) == 1
+
+
+async def test_a_new_version_of_a_tool_that_the_task_ran_is_built_at_once(tmp_path: Path) -> None:
+    one = lab_with_a_new_version(tmp_path, RUN, ANEW, DONE)
+    await one.do(TASK, when=approve)
+    assert [event.name for event in one.events(e.BuildStarted)] == ["double_it"]
     assert not one.events(e.ToolSearched)
+
+
+async def test_a_tool_that_the_task_never_saw_is_shown_before_it_is_built_again(tmp_path: Path) -> None:
+    one = lab_with_a_new_version(tmp_path, ANEW, RUN, DONE)
+    assert (await one.do(TASK, when=approve)).outcome == "answered"
+    assert not one.events(e.BuildStarted)
+    assert told(one)[0].startswith("Nothing is built yet") and "double_it" in told(one)[0]
+
+
+async def test_a_new_version_that_is_ordered_again_is_built(tmp_path: Path) -> None:
+    one = lab_with_a_new_version(tmp_path, ANEW, ANEW, DONE)
+    await one.do(TASK, when=approve)
+    assert [event.name for event in one.events(e.BuildStarted)] == ["double_it"]

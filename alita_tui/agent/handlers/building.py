@@ -80,19 +80,26 @@ class BuildHandlers:
     async def _show_existing(self, action_id: str, action: BuildTool) -> bool:
         """Show the model a library tool that is certain to fit the order; return whether one was shown.
 
-        A tool that this task was shown before is not shown again, so a repeated order is built.
+        A tool that this task was shown before is not shown again, so a repeated order is built; so is a new version
+        of a tool that it knows, or that the person wants to do the work of another as well.
         """
-        if action.name in self._task.tools:
+        seen = {hit.card.name for search in self._task.newest(e.ToolSearched) for hit in search.hits}
+        known = action.name in seen or self._used(action.name) or bool(self._merged(action.name))
+        if action.name in self._task.tools and known:
             return False
         search = await self._shelf.find(f"{action.name.replace('_', ' ')}: {action.goal}")
         if search.band != "fits":
             return False
-        earlier = self._task.newest(e.ToolSearched)
-        seen = {hit.card.name for search in earlier for hit in search.hits}
         if {hit.card.name for hit in search.hits} <= seen:
             return False
         await self._bus.emit(searched(action_id, action.goal, search, self._bus.history), span=action_id)
         return True
+
+    def _used(self, name: str) -> bool:
+        """Return whether this task ran or built the tool, or whether its newest call in the session failed."""
+        called = any(name in (call.name, call.alias) for call in self._task.newest(e.ToolCalled))
+        built = any(build.name == name for build in self._task.builds())
+        return called or built or self._failure(name) is not None
 
     def _merged(self, name: str) -> tuple[ToolDraft, ...]:
         """Return the rejected drafts that the person wants this tool to replace as well."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -18,6 +17,7 @@ from msgspec import Meta
 from alita_tui.events import ready
 from alita_tui.spine.errors import ConfigError, RegistryError
 from alita_tui.spine.text import one_line
+from alita_tui.system.files import read_plain
 
 RoleAction = Literal["find_tool", "search_web", "read_page", "look", "build_tool", "run_tool", "delegate"]
 """Actions that a role may be allowed. Only the lead talks with the person, plans and answers."""
@@ -133,12 +133,9 @@ def read_roles(folder: Path | None = None) -> Roles:
     problems: dict[str, str] = {}
     for path in _files(folder, problems):
         try:
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):  # a pipe or a device might never end
-                raise ConfigError("It is not a plain file.")
-            if status.st_size > _LARGEST:
+            if path.stat().st_size > _LARGEST:
                 raise ConfigError(f"It has more than {_LARGEST >> 10} kB.")
-            role = read_role(path.read_text("utf-8"), path.stem, own=True)
+            role = read_role(read_plain(path).decode(), path.stem, own=True)
             roles[role.name] = role
         except ConfigError as error:
             problems[str(path)] = f"{error.message} {error.hint}".strip()

@@ -90,8 +90,19 @@ def running(state: SessionState) -> tuple[TaskId, ...]:
 
 
 def phase_of(state: SessionState, task_id: TaskId) -> Phase:
-    """Return the phase of a running task."""
-    return next((lane.phase for lane in state.lanes if lane.task_id == task_id), state.phase)
+    """Return the phase of a running task. One that waited for the person when its session was quit still does."""
+    for lane in state.lanes:
+        if lane.task_id == task_id:
+            return lane.phase
+    if state.phase not in ("idle", "parked") or not runs(state):
+        return state.phase
+    if state.question:
+        return "asking"
+    waits = any(
+        build.task_id == state.focus and build.status == "pending" and not build.put_off
+        for build in state.builds
+    )
+    return "waiting" if waits else state.phase
 
 
 def reopened(state: SessionState) -> SessionState:

@@ -22,7 +22,7 @@ from alita_tui.events import (
 )
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.state.build import BuildState
-from alita_tui.state.lanes import runs
+from alita_tui.state.lanes import phase_of
 from alita_tui.state.providers import Provider
 from alita_tui.state.queue import Queue
 from alita_tui.state.rows import Rows
@@ -266,13 +266,8 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def phase(self) -> Phase:
-        """What the agent is doing. A task that waited for the person when its session was quit still does."""
-        state = self.state
-        if state.phase not in ("idle", "parked") or not runs(state):
-            return state.phase
-        builds = (build for build in state.builds if build.status == "pending" and not build.put_off)
-        waits = any(build.task_id == state.focus for build in builds)
-        return "asking" if state.question else "waiting" if waits else state.phase
+        """What the agent is doing."""
+        return phase_of(self.state, self.state.focus)
 
     @property
     def queue(self) -> Queue:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from alita_tui.cli.main import cli
+from alita_tui.events import ToolName
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.spine.errors import AlitaError, RegistryError
-from tests.benchmarks.retrieval_set import tool
+from tests.registry.records import RECORD
 
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 """JSON in which every reader that calls itself for each level runs out of levels."""
@@ -129,7 +131,9 @@ def test_a_pipe_or_a_device_in_place_of_a_cache_or_a_setting_is_not_waited_for(
 @pytest.mark.timeout(60)
 def test_a_pipe_among_the_files_of_a_tool_is_an_error(tmp_path: Path, name: str) -> None:
     files = ToolFiles(tmp_path)
-    record = tool("odd", "Odd.")
+    record = msgspec.structs.replace(
+        RECORD, version=1, draft=msgspec.structs.replace(RECORD.draft, name=ToolName("odd"))
+    )
     folder = files.folder_of("odd", 1)
     folder.mkdir(parents=True)
     files.write(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from textual.widgets import OptionList
 
 from alita_tui import events as e
 from alita_tui.console.actions import action
@@ -11,6 +12,7 @@ from alita_tui.console.active_keys import ActiveKey, active_keys
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.context_line import ContextLine, fitting, items_of
 from alita_tui.console.session.library import Library
+from alita_tui.console.tasks.screen import TasksScreen
 from alita_tui.spine.commands import AnswerQuestion, Steer, SubmitTask
 from alita_tui.view.fold import fold_all
 from tests.console.navigating import until
@@ -107,6 +109,13 @@ async def test_in_a_reopened_session_the_line_and_the_composer_say_what_enter_do
         await until(pilot, lambda: "Enter" in line(app))
         assert line(app).startswith("   ".join(keys))
         assert ("queue" in line(app)) == ("Ctrl+T queue" in keys)
+        await pilot.press("ctrl+k")  # the drawer of tasks agrees
+        await until(pilot, lambda: isinstance(app.screen, TasksScreen))
+        tasks = app.screen.query_one(OptionList)
+        await until(pilot, lambda: tasks.option_count)
+        rows = " ".join(str(option.prompt) for option in tasks.options)
+        assert ("waits for you" in rows) == (command is not SubmitTask), rows
+        await pilot.press("escape")
         composer = app.main.query_one(Composer)
         assert str(composer.placeholder) == placeholder
         composer.text = "also lists"

@@ -66,8 +66,8 @@ TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"
 """What can be banned besides capabilities."""
 _WHY: dict[str, str] = {
-    "reject": "After a pause Enter rejects with this reason · Tab, Space tags · Esc back",
-    "ban": "After a pause Enter bans what is ticked for good · Tab, Space tick · Esc back",
+    "reject": "After a pause Enter rejects · Tab, Space tags · Esc back",
+    "ban": "After a pause Enter bans what is ticked · Tab, Space tick · Esc back",
     "grants": "Unticked permissions are refused · Space toggles · Esc back, ticks stay",
 }
 _LACKING: dict[str, str] = {

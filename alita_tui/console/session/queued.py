@@ -88,4 +88,4 @@ class Queued(TellsPainted, Plain):
             lines.append(Content(f"and {more} more"))
         self.update(Content("\n").join(lines))
         if not waiting:
-            self.tell()
+            self.call_now()

@@ -121,7 +121,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
         """Focus the composer and draw."""
         self._ready = True
         self.home_focus()
-        self.watch(self.query_one(Trace), "follow", lambda: self._asides(self.view), init=False)
+        self.watch(self.query_one(Trace), "follow", lambda: self._draw_banners(self.view), init=False)
         self.opens(*self._opened)
 
     def detail(self, level: Level) -> None:
@@ -181,7 +181,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
     def _fit(self) -> None:
         self.fit(self.size)
         if self._ready:
-            self._asides(self.view)
+            self._draw_banners(self.view)
 
     # --- drawing --------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             else:
                 self.query_one(ContextLine).advance(view)
             self._titles(view)
-            self._asides(view)
+            self._draw_banners(view)
             self.draw_tabs()
 
     def _titles(self, view: SessionView) -> None:
@@ -229,7 +229,7 @@ class SessionScreen(Writing, Rating, Stopping, Inspecting, Beginning, Tabbed):
             notes = "".join(f"\n{line}" for line in (plan_note(view), edit) if line)
             plan.update(Content.assemble("\n".join(steps), (notes, "$alita-muted")))
 
-    def _asides(self, view: SessionView) -> None:
+    def _draw_banners(self, view: SessionView) -> None:
         """Draw banners, question and placeholder."""
         for offer in self.query(Suggestions):
             offer.advance(view, sent=self.query_one(Trace).expects)

@@ -26,11 +26,11 @@ class TellsPainted(Widget):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render some lines."""
         strips = super().render_lines(crop)
-        self.tell()
+        self.call_now()
         return strips
 
-    def tell(self) -> None:
-        """Call now: what the widget should have shown is shown elsewhere already."""
+    def call_now(self) -> None:
+        """Make the waiting call now, also if the widget has nothing to paint."""
         if self._when_painted is not None:
             call, self._when_painted = self._when_painted, None
             self.call_next(call)
